@@ -1,0 +1,165 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// StartRequest is the body of POST /v1/executions.
+type StartRequest struct {
+	Workflow string `json:"workflow"`
+	// Version pins a version; left out, it is the newest.
+	Version int `json:"version,omitempty"`
+	// Input is any JSON; {} when left out.
+	Input json.RawMessage `json:"input,omitempty"`
+	// Name is the id of the execution, unique in its namespace; left out, a UUIDv7. The same name with the same workflow
+	// and input answers the execution that is there.
+	Name string `json:"name,omitempty"`
+	// TimeoutMS ends the execution as TIMED_OUT; left out, the document's own limit holds.
+	TimeoutMS int64 `json:"timeout_ms,omitempty"`
+}
+
+// Status is how an execution stands.
+type Status string
+
+// The statuses. All but Running are final.
+const (
+	Running   Status = "RUNNING"
+	Succeeded Status = "SUCCEEDED"
+	Failed    Status = "FAILED"
+	TimedOut  Status = "TIMED_OUT"
+	Cancelled Status = "CANCELLED"
+)
+
+// Ended tells whether the status is final.
+func (s Status) Ended() bool { return s != Running }
+
+// Execution is an execution in a list, and the answer to a StartRequest.
+type Execution struct {
+	ID       string `json:"id"`
+	Workflow string `json:"workflow"`
+	Version  int    `json:"version"`
+	Status   Status `json:"status"`
+	// Blocked is set while the execution cannot go on without a human.
+	Blocked   bool      `json:"blocked,omitempty"`
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+}
+
+// ExecutionList answers GET /v1/executions: newest first. The query takes status, workflow, version, started_after,
+// started_before, limit and cursor.
+type ExecutionList struct {
+	Executions []Execution `json:"executions"`
+	// Next is the cursor of the next page; absent on the last.
+	Next string `json:"next,omitempty"`
+}
+
+// ExecutionDetail answers GET /v1/executions/{id}.
+type ExecutionDetail struct {
+	Execution
+	// Hash is the content hash of the document that the execution is pinned to.
+	Hash  string          `json:"hash"`
+	Input json.RawMessage `json:"input"`
+	// Output is there when the status is SUCCEEDED, Error when it is another final one.
+	Output json.RawMessage `json:"output,omitempty"`
+	Error  *ExecutionError `json:"error,omitempty"`
+	// Units are those that are open, by key.
+	Units []Unit `json:"units"`
+	// Turn and Event number what was recorded last.
+	Turn  int64 `json:"turn"`
+	Event int64 `json:"event"`
+	// WakeAt is the earliest timer; absent without one.
+	WakeAt time.Time `json:"wake_at,omitzero"`
+	// Partition, Epoch and Owner say who may append to the history; Owner is absent while no node owns the partition.
+	Partition int    `json:"partition"`
+	Epoch     int64  `json:"epoch"`
+	Owner     *Owner `json:"owner,omitempty"`
+}
+
+// Owner is the node that owns a partition.
+type Owner struct {
+	Node        string `json:"node"`
+	Incarnation string `json:"incarnation"`
+}
+
+// ExecutionError is why an execution did not succeed.
+type ExecutionError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Unit is an open unit of an execution: a task, a child or a wait.
+type Unit struct {
+	Key   string `json:"key"`
+	State string `json:"state"`
+	// Kind is "task", "signal", "wait", "retry" or "child".
+	Kind string `json:"kind"`
+	// Status is "queued", "claimed" or "waiting".
+	Status     string    `json:"status"`
+	Task       string    `json:"task,omitempty"`
+	Version    int       `json:"version,omitempty"`
+	Signal     string    `json:"signal,omitempty"`
+	Attempt    int       `json:"attempt,omitempty"`
+	Redelivery int       `json:"redelivery,omitempty"`
+	Worker     string    `json:"worker,omitempty"`
+	Session    string    `json:"session,omitempty"`
+	Since      time.Time `json:"since,omitzero"`
+	// Due is when a timer of the unit fires; absent without one.
+	Due time.Time `json:"due,omitzero"`
+}
+
+// HistoryPage answers GET /v1/executions/{id}/history. The query takes order (asc, or desc for newest first), limit and
+// cursor.
+type HistoryPage struct {
+	Events []Event `json:"events"`
+	// Next is the cursor of the next page; absent on the last.
+	Next string `json:"next,omitempty"`
+}
+
+// Event is one event of a history.
+type Event struct {
+	// ID numbers the events of an execution from 1 without gaps.
+	ID int64 `json:"id"`
+	// Turn is the number of the decision that made the event.
+	Turn int64     `json:"turn"`
+	At   time.Time `json:"at"`
+	Type string    `json:"type"`
+	// Data has the fields of the type.
+	Data json.RawMessage `json:"data"`
+}
+
+// Result answers GET /v1/executions/{id}/result: 200 when the execution has ended, else 202 with the status alone.
+// The query takes wait_ms, from 0 to 20,000.
+type Result struct {
+	ID      string          `json:"id"`
+	Status  Status          `json:"status"`
+	Output  json.RawMessage `json:"output,omitempty"`
+	Error   *ExecutionError `json:"error,omitempty"`
+	EndedAt time.Time       `json:"ended_at,omitzero"`
+}
+
+// SignalRequest is the body of POST /v1/executions/{id}/signals/{name}.
+type SignalRequest struct {
+	// Payload is any JSON; null when left out.
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// SignalResponse answers a SignalRequest: 200 when the signal is in the history, 202 when that is not yet known; it
+// is durable and will be applied.
+type SignalResponse struct {
+	Confirmed bool `json:"confirmed"`
+	// Event is the number of the event that recorded the signal; zero while not confirmed.
+	Event int64 `json:"event,omitempty"`
+}
+
+// CancelRequest is the body of POST /v1/executions/{id}/cancel.
+type CancelRequest struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// CancelResponse answers a CancelRequest: 200 when the cancel is in the history, 202 when that is not yet known.
+type CancelResponse struct {
+	Confirmed bool `json:"confirmed"`
+	// Execution is how the execution stands after the cancel, or now where that is not confirmed.
+	Execution Execution `json:"execution"`
+}

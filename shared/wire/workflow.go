@@ -1,0 +1,38 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// PublishRequest is the body of POST /v1/workflows. With the query dry_run=true the document is checked and nothing
+// is stored.
+type PublishRequest struct {
+	Name string `json:"name"`
+	// Version is from 1. Left out, it is the newest version when that has the same content, else the next one.
+	Version int `json:"version,omitempty"`
+	// Document is the document itself, or a string with its text in JSON or YAML.
+	Document json.RawMessage `json:"document"`
+}
+
+// Workflow is one published version. It answers a PublishRequest, and GET /v1/workflows/{name} and
+// GET /v1/workflows/{name}/versions/{version} with the document.
+type Workflow struct {
+	Name    string `json:"name"`
+	Version int    `json:"version"`
+	// Hash is the SHA-256 of the normalised document in hexadecimal.
+	Hash string `json:"hash"`
+	// PublishedAt is absent in the answer to a dry run.
+	PublishedAt time.Time `json:"published_at,omitzero"`
+	// Document is the normalised document; absent in lists and in answers to publishing.
+	Document json.RawMessage `json:"document,omitempty"`
+	// Versions are all published versions, newest first; only in the answer to GET /v1/workflows/{name}.
+	Versions []int `json:"versions,omitempty"`
+}
+
+// WorkflowList answers GET /v1/workflows: the newest version of each workflow, by name.
+type WorkflowList struct {
+	Workflows []Workflow `json:"workflows"`
+	// Next is the cursor of the next page; absent on the last.
+	Next string `json:"next,omitempty"`
+}
