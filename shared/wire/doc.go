@@ -9,6 +9,10 @@
 //   - A field without omitempty or omitzero is always in an answer; a list is then [] when empty, never null.
 //   - The server refuses a field that it does not know, and a request that breaks a rule, and then changes nothing.
 //   - A payload (input, output, a signal's payload) is any JSON value without NUL characters and lone surrogates.
+//   - The tag check says what a field of a request must be; the server enforces it, and nothing else checks the form:
+//     required; min=N and max=N (the value of a number, the characters of a string, the entries of a list); name (a name
+//     as [MaxName] says); id (1 to 64 of A-Z, a-z, 0-9, '.', '_', '-'); language (1 to 32 of a-z, 0-9, '+', '#', '-');
+//     one=A B (one of the words); payload (at most the limit of payloads). null is as good as left out, but for payloads.
 //   - New fields may be added to answers, so a client passes over what it does not know.
 //
 // The id of an execution in the API is its name, which is unique in its namespace.
@@ -19,11 +23,11 @@ const (
 	// HeaderNamespace names the namespace of a request. Without it the request is for the only namespace of its
 	// bearer token, else for [DefaultNamespace].
 	HeaderNamespace = "Orrery-Namespace"
-	// HeaderRequestID is in every answer and in the log. A request may bring its own: up to [MaxRequestID] characters
-	// of A-Z, a-z, 0-9, '.', '_' and '-'.
+	// HeaderRequestID is in every answer and in the log. A request may bring its own: 1 to 64 of A-Z, a-z,
+	// 0-9, '.', '_' and '-'.
 	HeaderRequestID = "Orrery-Request-Id"
 	// HeaderIdempotencyKey makes a start, a signal or a cancel repeatable: the same key with the same request gets the
-	// same answer within a day, with another request a 409.
+	// same answer within a day, with another request a 409. 1 to 128 printable ASCII characters.
 	HeaderIdempotencyKey = "Idempotency-Key"
 	// HeaderTraceParent is the W3C trace context of the caller; a started execution keeps it and hands it to workers.
 	HeaderTraceParent = "Traceparent"
@@ -32,34 +36,18 @@ const (
 // DefaultNamespace is there from the start.
 const DefaultNamespace = "default"
 
-// The bounds of requests. Sizes are in bytes of UTF-8, lengths in characters.
+// The bounds of requests that the tags do not say. Sizes are in bytes of UTF-8.
 const (
-	// MaxBody bounds the body of a request unless the server is set otherwise.
-	MaxBody = 1 << 20
-	// MaxPayload bounds one payload unless the server is set otherwise.
+	// MaxBody bounds the body of a request, MaxPayload one payload in it, unless the server is set otherwise.
+	MaxBody    = 1 << 20
 	MaxPayload = 256 << 10
-	// MaxPollTasks bounds max_tasks, MaxPollWaitMS wait_ms of a poll.
-	MaxPollTasks  = 100
-	MaxPollWaitMS = 20_000
-	// MaxReports bounds the reports of one request.
-	MaxReports = 100
-	// MaxHeldTokens bounds the tokens that a heartbeat lists.
-	MaxHeldTokens = 1000
-	// MaxContracts bounds the contracts that a worker announces.
-	MaxContracts = 200
-	// MaxResultWaitMS bounds wait_ms of a result.
-	MaxResultWaitMS = 20_000
-	// MaxName bounds the names of workflows, executions, signals, tasks, workers and namespaces.
+	// MaxName bounds a name in characters. It has no white space, no control character and none of / \ ? # % " < > { } [ ] | ^ ` * $ & ; , ~
 	MaxName = 128
-	// MaxRequestID, MaxIdempotencyKey and MaxPollID bound what a caller chooses to name its requests.
-	MaxRequestID      = 64
-	MaxIdempotencyKey = 128
-	MaxPollID         = 64
-	// MaxErrorCode and MaxErrorMessage bound a worker's error; MaxReason bounds the reason of a cancel.
-	MaxErrorCode    = 256
-	MaxErrorMessage = 32_768
-	MaxReason       = 1024
 	// MaxPage bounds the limit of a list, DefaultPage is the limit of a list that names none.
 	MaxPage     = 1000
 	DefaultPage = 100
+	// MaxReports, MaxPollTasks and MaxHeldTokens bound the lists of the worker protocol.
+	MaxReports    = 100
+	MaxPollTasks  = 100
+	MaxHeldTokens = 1000
 )

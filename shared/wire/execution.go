@@ -7,16 +7,16 @@ import (
 
 // StartRequest is the body of POST /v1/executions.
 type StartRequest struct {
-	Workflow string `json:"workflow"`
+	Workflow string `json:"workflow" check:"required,name"`
 	// Version pins a version; left out, it is the newest.
-	Version int `json:"version,omitempty"`
+	Version int `json:"version,omitempty" check:"min=1,max=1000000"`
 	// Input is any JSON; {} when left out.
-	Input json.RawMessage `json:"input,omitempty"`
+	Input json.RawMessage `json:"input,omitempty" check:"payload"`
 	// Name is the id of the execution, unique in its namespace; left out, a UUIDv7. The same name with the same workflow
 	// and input answers the execution that is there.
-	Name string `json:"name,omitempty"`
+	Name string `json:"name,omitempty" check:"name"`
 	// TimeoutMS ends the execution as TIMED_OUT; left out, the document's own limit holds.
-	TimeoutMS int64 `json:"timeout_ms,omitempty"`
+	TimeoutMS int64 `json:"timeout_ms,omitempty" check:"min=1,max=99999999000"`
 }
 
 // Status is how an execution stands.
@@ -46,8 +46,21 @@ type Execution struct {
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 }
 
-// ExecutionList answers GET /v1/executions: newest first. The query takes status, workflow, version, started_after,
-// started_before, limit and cursor.
+// ExecutionQuery is the query of GET /v1/executions. Every field narrows the list; all may be left out.
+type ExecutionQuery struct {
+	Status   Status `json:"status" check:"one=RUNNING SUCCEEDED FAILED TIMED_OUT CANCELLED"`
+	Workflow string `json:"workflow" check:"name"`
+	Version  int    `json:"version" check:"min=1,max=1000000"`
+	// StartedAfter is exclusive, StartedBefore too.
+	StartedAfter  time.Time `json:"started_after"`
+	StartedBefore time.Time `json:"started_before"`
+	// Limit is how many entries a page has at most, from 1 to 1000; 100 when left out.
+	Limit int `json:"limit" check:"min=1,max=1000"`
+	// Cursor is Next of the page before; left out for the first page.
+	Cursor string `json:"cursor" check:"max=512"`
+}
+
+// ExecutionList answers GET /v1/executions: newest first.
 type ExecutionList struct {
 	Executions []Execution `json:"executions"`
 	// Next is the cursor of the next page; absent on the last.
@@ -88,6 +101,17 @@ type ExecutionError struct {
 	Message string `json:"message"`
 }
 
+// ExecutionPath is the path of the routes of one execution.
+type ExecutionPath struct {
+	ID string `json:"id" check:"required,name"`
+}
+
+// SignalPath is the path of POST /v1/executions/{id}/signals/{signal}.
+type SignalPath struct {
+	ID     string `json:"id" check:"required,name"`
+	Signal string `json:"signal" check:"required,name"`
+}
+
 // Unit is an open unit of an execution: a task, a child or a wait.
 type Unit struct {
 	Key   string `json:"key"`
@@ -108,8 +132,17 @@ type Unit struct {
 	Due time.Time `json:"due,omitzero"`
 }
 
-// HistoryPage answers GET /v1/executions/{id}/history. The query takes order (asc, or desc for newest first), limit and
-// cursor.
+// HistoryQuery is the query of GET /v1/executions/{id}/history.
+type HistoryQuery struct {
+	// Order is asc, or desc for newest first; asc when left out.
+	Order string `json:"order" check:"one=asc desc"`
+	// Limit is how many events a page has at most, from 1 to 1000; 100 when left out.
+	Limit int `json:"limit" check:"min=1,max=1000"`
+	// Cursor is Next of the page before; left out for the first page.
+	Cursor string `json:"cursor" check:"max=512"`
+}
+
+// HistoryPage answers GET /v1/executions/{id}/history.
 type HistoryPage struct {
 	Events []Event `json:"events"`
 	// Next is the cursor of the next page; absent on the last.
@@ -128,8 +161,13 @@ type Event struct {
 	Data json.RawMessage `json:"data"`
 }
 
+// ResultQuery is the query of GET /v1/executions/{id}/result.
+type ResultQuery struct {
+	// WaitMS is how long to wait for the end, from 0 to 20,000. A function may answer earlier.
+	WaitMS int64 `json:"wait_ms" check:"min=0,max=20000"`
+}
+
 // Result answers GET /v1/executions/{id}/result: 200 when the execution has ended, else 202 with the status alone.
-// The query takes wait_ms, from 0 to 20,000.
 type Result struct {
 	ID      string          `json:"id"`
 	Status  Status          `json:"status"`
@@ -141,7 +179,7 @@ type Result struct {
 // SignalRequest is the body of POST /v1/executions/{id}/signals/{name}.
 type SignalRequest struct {
 	// Payload is any JSON; null when left out.
-	Payload json.RawMessage `json:"payload,omitempty"`
+	Payload json.RawMessage `json:"payload,omitempty" check:"payload"`
 }
 
 // SignalResponse answers a SignalRequest: 200 when the signal is in the history, 202 when that is not yet known; it
@@ -154,7 +192,7 @@ type SignalResponse struct {
 
 // CancelRequest is the body of POST /v1/executions/{id}/cancel.
 type CancelRequest struct {
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty" check:"max=1024"`
 }
 
 // CancelResponse answers a CancelRequest: 200 when the cancel is in the history, 202 when that is not yet known.

@@ -20,16 +20,16 @@ import (
 
 // RegisterRequest is the body of POST /v1/workers/register.
 type RegisterRequest struct {
-	WorkerID string `json:"worker_id"`
+	WorkerID string `json:"worker_id" check:"required,name"`
 	// Language is what the worker is written in, lower case; tasks may ask for it. Optional.
-	Language  string     `json:"language,omitempty"`
-	Contracts []Contract `json:"contracts"`
+	Language  string     `json:"language,omitempty" check:"language"`
+	Contracts []Contract `json:"contracts" check:"required,min=1,max=200"`
 }
 
 // Contract names what a worker does: a task and its version, from 1.
 type Contract struct {
-	Task    string `json:"task"`
-	Version int    `json:"version"`
+	Task    string `json:"task" check:"required,name"`
+	Version int    `json:"version" check:"required,min=1,max=1000000"`
 }
 
 // RegisterResponse answers a RegisterRequest.
@@ -41,19 +41,19 @@ type RegisterResponse struct {
 
 // HeartbeatRequest is the body of POST /v1/workers/heartbeat.
 type HeartbeatRequest struct {
-	SessionID string `json:"session_id"`
+	SessionID string `json:"session_id" check:"required,max=64"`
 	// Beat numbers the heartbeats of the session: 1, 2, 3, ... A number that is not higher than the last is ignored.
-	Beat int64 `json:"beat"`
+	Beat int64 `json:"beat" check:"required,min=1"`
 	// Tokens are all that the worker holds. The list must be there, and may be empty: a task that is in none of two
 	// heartbeats is handed to another worker.
-	Tokens []HeldToken `json:"tokens"`
+	Tokens []HeldToken `json:"tokens" check:"required,max=1000"`
 }
 
 // HeldToken is a task in work.
 type HeldToken struct {
-	Token string `json:"token"`
+	Token string `json:"token" check:"required,max=4096"`
 	// Details says how far it is: any JSON, kept in the history when it changes. Optional.
-	Details json.RawMessage `json:"details,omitempty"`
+	Details json.RawMessage `json:"details,omitempty" check:"payload"`
 }
 
 // HeartbeatResponse answers a HeartbeatRequest.
@@ -66,18 +66,20 @@ type HeartbeatResponse struct {
 
 // PollRequest is the body of POST /v1/workers/poll, and the poll of a CompleteRequest.
 type PollRequest struct {
-	SessionID string `json:"session_id"`
+	SessionID string `json:"session_id" check:"required,max=64"`
 	// MaxTasks is from 1 to 100; 1 when left out.
-	MaxTasks int `json:"max_tasks,omitempty"`
+	MaxTasks int `json:"max_tasks,omitempty" check:"min=1,max=100"`
 	// WaitMS is how long an empty queue may be waited on, from 0 to 20,000. A function may answer earlier.
-	WaitMS int64 `json:"wait_ms,omitempty"`
+	WaitMS int64 `json:"wait_ms,omitempty" check:"min=0,max=20000"`
 	// PollID names the poll: a new one for each, the same for the repeat of one whose answer was lost.
-	PollID string `json:"poll_id"`
+	PollID string `json:"poll_id" check:"required,id"`
 }
 
-// PollResponse answers a PollRequest. With no assignments it may carry the header Retry-After.
+// PollResponse answers a PollRequest.
 type PollResponse struct {
 	Assignments []Assignment `json:"assignments"`
+	// RetryAfter is the header of the same name: how long to leave an empty queue alone, zero for not at all.
+	RetryAfter time.Duration `json:"-"`
 }
 
 // Assignment is one task for the worker.
@@ -111,7 +113,7 @@ type Assignment struct {
 
 // DeregisterRequest is the body of POST /v1/workers/deregister.
 type DeregisterRequest struct {
-	SessionID string `json:"session_id"`
+	SessionID string `json:"session_id" check:"required,max=64"`
 }
 
 // DeregisterResponse names the tokens that the session still held and that are handed out again.
@@ -122,51 +124,51 @@ type DeregisterResponse struct {
 // CompleteRequest is the body of POST /v1/tasks/complete.
 type CompleteRequest struct {
 	// Reports are from 1 to 100.
-	Reports []Completion `json:"reports"`
+	Reports []Completion `json:"reports" check:"required,min=1,max=100"`
 	// SessionID says who reports; tokens of another worker are then refused. Optional, and taken from Poll where that is there.
-	SessionID string `json:"session_id,omitempty"`
+	SessionID string `json:"session_id,omitempty" check:"max=64"`
 	// Poll fetches further tasks in the same call. It does not wait before the reports are durable.
 	Poll *PollRequest `json:"poll,omitempty"`
 }
 
 // Completion is the success of one task.
 type Completion struct {
-	Token  string          `json:"token"`
-	Output json.RawMessage `json:"output"`
+	Token  string          `json:"token" check:"required,max=4096"`
+	Output json.RawMessage `json:"output" check:"required,payload"`
 }
 
 // FailRequest is the body of POST /v1/tasks/fail.
 type FailRequest struct {
-	Reports   []Failure `json:"reports"`
-	SessionID string    `json:"session_id,omitempty"`
+	Reports   []Failure `json:"reports" check:"required,min=1,max=100"`
+	SessionID string    `json:"session_id,omitempty" check:"max=64"`
 }
 
 // Failure is the failure of one task.
 type Failure struct {
-	Token string    `json:"token"`
-	Error TaskError `json:"error"`
+	Token string    `json:"token" check:"required,max=4096"`
+	Error TaskError `json:"error" check:"required"`
 }
 
 // TaskError is what went wrong in a task.
 type TaskError struct {
 	// Code is the error name that Retry and Catch of the document match.
-	Code    string `json:"code"`
-	Message string `json:"message,omitempty"`
+	Code    string `json:"code" check:"required,min=1,max=256"`
+	Message string `json:"message,omitempty" check:"max=32768"`
 	// Retryable false ends the retries whatever the document says; absent means true.
 	Retryable *bool           `json:"retryable,omitempty"`
-	Details   json.RawMessage `json:"details,omitempty"`
+	Details   json.RawMessage `json:"details,omitempty" check:"payload"`
 }
 
 // UncertainRequest is the body of POST /v1/tasks/uncertain.
 type UncertainRequest struct {
-	Reports   []Uncertainty `json:"reports"`
-	SessionID string        `json:"session_id,omitempty"`
+	Reports   []Uncertainty `json:"reports" check:"required,min=1,max=100"`
+	SessionID string        `json:"session_id,omitempty" check:"max=64"`
 }
 
 // Uncertainty says that the worker does not know whether the effect of a task happened.
 type Uncertainty struct {
-	Token  string `json:"token"`
-	Reason string `json:"reason,omitempty"`
+	Token  string `json:"token" check:"required,max=4096"`
+	Reason string `json:"reason,omitempty" check:"max=1024"`
 }
 
 // ReportResponse answers the three kinds of reports: a result per token, in the order of the request.

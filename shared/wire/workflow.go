@@ -5,14 +5,19 @@ import (
 	"time"
 )
 
-// PublishRequest is the body of POST /v1/workflows. With the query dry_run=true the document is checked and nothing
-// is stored.
+// PublishRequest is the body of POST /v1/workflows.
 type PublishRequest struct {
-	Name string `json:"name"`
+	Name string `json:"name" check:"required,name"`
 	// Version is from 1. Left out, it is the newest version when that has the same content, else the next one.
-	Version int `json:"version,omitempty"`
+	Version int `json:"version,omitempty" check:"min=1,max=1000000"`
 	// Document is the document itself, or a string with its text in JSON or YAML.
-	Document json.RawMessage `json:"document"`
+	Document json.RawMessage `json:"document" check:"required"`
+}
+
+// PublishQuery is the query of POST /v1/workflows.
+type PublishQuery struct {
+	// DryRun checks the document and stores nothing.
+	DryRun bool `json:"dry_run"`
 }
 
 // Workflow is one published version. It answers a PublishRequest, and GET /v1/workflows/{name} and
@@ -30,9 +35,28 @@ type Workflow struct {
 	Versions []int `json:"versions,omitempty"`
 }
 
+// PageQuery is the query of GET /v1/workflows.
+type PageQuery struct {
+	// Limit is how many entries a page has at most, from 1 to 1000; 100 when left out.
+	Limit int `json:"limit" check:"min=1,max=1000"`
+	// Cursor is Next of the page before; left out for the first page.
+	Cursor string `json:"cursor" check:"max=512"`
+}
+
 // WorkflowList answers GET /v1/workflows: the newest version of each workflow, by name.
 type WorkflowList struct {
 	Workflows []Workflow `json:"workflows"`
 	// Next is the cursor of the next page; absent on the last.
 	Next string `json:"next,omitempty"`
+}
+
+// WorkflowPath is the path of GET /v1/workflows/{name}.
+type WorkflowPath struct {
+	Name string `json:"name" check:"required,name"`
+}
+
+// VersionPath is the path of GET /v1/workflows/{name}/versions/{version}.
+type VersionPath struct {
+	Name    string `json:"name" check:"required,name"`
+	Version int    `json:"version" check:"required,min=1,max=1000000"`
 }
