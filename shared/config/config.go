@@ -1,0 +1,165 @@
+// Package config reads the settings of a process once, at its edge, into one struct. A setting has a flag, an
+// environment variable and a default, all in one table; the flag goes before the variable. Every fault is reported
+// together with the others, so that one start shows them all. Help is made from the same table.
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+)
+
+// Config is what a process can be told.
+type Config struct {
+	// DatabaseURL may go through a transaction-mode pooler; DirectURL may not, because a node listens and holds locks
+	// of a session on it.
+	DatabaseURL string
+	DirectURL   string
+	// PoolSize is how many connections a node keeps to DatabaseURL. A function has one.
+	PoolSize int
+
+	// Listen is host:port. Insecure permits to listen beyond the loopback address without authentication.
+	Listen   string
+	Insecure bool
+	// NodeID names the node over its restarts; Address is what others are shown for it.
+	NodeID  string
+	Address string
+
+	NodeTimeout       time.Duration
+	SessionTimeout    time.Duration
+	HeartbeatInterval time.Duration
+
+	// MaxLoaded bounds the executions that a node has in memory.
+	MaxLoaded int
+	// MaxBody and MaxPayload are in bytes.
+	MaxBody    int64
+	MaxPayload int
+	// RequestTimeout bounds a request from its arrival to its answer.
+	RequestTimeout time.Duration
+	LogLevel       slog.Level
+}
+
+// Program is the kind of process that is set up; each reads its own settings and no others.
+type Program int
+
+const (
+	Node Program = 1 << iota
+	Function
+	Migrate
+)
+
+const everything = Node | Function | Migrate
+
+// ErrHelp tells that --help was asked for; Load has written the help.
+var ErrHelp = flag.ErrHelp
+
+// Load reads the settings of a program from its arguments (without the program's name) and its environment. The error
+// lists every fault, one to a line.
+func Load(p Program, args []string, lookup func(string) (string, bool), help io.Writer) (Config, error) {
+	var c Config
+	flags := flag.NewFlagSet("orrery", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	given := map[string]string{}
+	own := settingsOf(p)
+	for _, s := range own {
+		put := func(v string) error { given[s.flag] = v; return nil }
+		if s.isBool {
+			flags.BoolFunc(s.flag, s.help, put)
+		} else {
+			flags.Func(s.flag, s.help, put)
+		}
+	}
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		_, err := io.WriteString(help, Help(p))
+		return c, errors.Join(ErrHelp, err)
+	} else if err != nil {
+		return c, fmt.Errorf("config: %w (--help lists the settings)", err)
+	}
+	var faults []error
+	if flags.NArg() > 0 {
+		faults = append(faults, fmt.Errorf("argument %q is not a setting", flags.Arg(0)))
+	}
+	for _, s := range own {
+		if err := s.read(&c, given, lookup); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) == 0 {
+		faults = c.complete(p)
+	}
+	if len(faults) > 0 {
+		return Config{}, fmt.Errorf("config: %w", errors.Join(faults...))
+	}
+	return c, nil
+}
+
+// read takes the value of one setting: flag, variable, default.
+func (s setting) read(c *Config, given map[string]string, lookup func(string) (string, bool)) error {
+	value, from := s.def, ""
+	if v, ok := lookup(s.env); ok && v != "" {
+		value, from = v, s.env
+	}
+	if v, ok := given[s.flag]; ok {
+		value, from = v, "--"+s.flag
+	}
+	switch {
+	case value == "" && s.required:
+		return fmt.Errorf("%s: must be set (or --%s)", s.env, s.flag)
+	case value == "":
+		return nil
+	}
+	if err := s.set(c, value); err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	return nil
+}
+
+// complete fills what follows from other settings, and checks them against each other.
+func (c *Config) complete(p Program) []error {
+	var faults []error
+	if c.DirectURL == "" {
+		c.DirectURL = c.DatabaseURL
+	}
+	if c.NodeID == "" && p == Node {
+		name, err := os.Hostname()
+		if err != nil {
+			faults = append(faults, fmt.Errorf("ORRERY_NODE_ID: must be set, because the host has no name: %w", err))
+		}
+		c.NodeID = name
+	}
+	if c.Address == "" {
+		c.Address = c.Listen
+	}
+	if c.HeartbeatInterval == 0 {
+		c.HeartbeatInterval = c.SessionTimeout / 6
+	}
+	if c.SessionTimeout < 3*c.HeartbeatInterval {
+		faults = append(faults, fmt.Errorf("ORRERY_SESSION_TIMEOUT: must be at least three times ORRERY_HEARTBEAT_INTERVAL (%s)", c.HeartbeatInterval))
+	}
+	if int64(c.MaxPayload) > c.MaxBody {
+		faults = append(faults, fmt.Errorf("ORRERY_MAX_PAYLOAD: must not be more than ORRERY_MAX_BODY (%d)", c.MaxBody))
+	}
+	return faults
+}
+
+// Help lists the settings of a program.
+func Help(p Program) string {
+	var b strings.Builder
+	b.WriteString("Settings: a flag goes before its environment variable.\n\n")
+	for _, s := range settingsOf(p) {
+		def := s.def
+		switch {
+		case s.required:
+			def = "required"
+		case def == "":
+			def = s.derived
+		}
+		fmt.Fprintf(&b, "  --%-20s %-28s %s (%s)\n", s.flag, s.env, s.help, def)
+	}
+	return b.String()
+}

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// setting is one row of the table.
+type setting struct {
+	flag, env string
+	// def is the default; derived says in words what it is where it follows from other settings.
+	def, derived string
+	required     bool
+	isBool       bool
+	programs     Program
+	help         string
+	set          func(*Config, string) error
+}
+
+// settings is the table: the defaults stand here and nowhere else.
+var settings = []setting{
+	{flag: "database-url", env: "DATABASE_URL", required: true, programs: everything,
+		help: "PostgreSQL; may be a transaction-mode pooler",
+		set:  text(func(c *Config) *string { return &c.DatabaseURL })},
+	{flag: "database-direct-url", env: "DATABASE_DIRECT_URL", derived: "as DATABASE_URL", programs: Node | Migrate,
+		help: "PostgreSQL without a pooler in between",
+		set:  text(func(c *Config) *string { return &c.DirectURL })},
+	{flag: "pool-size", env: "ORRERY_POOL_SIZE", def: "8", programs: Node,
+		help: "connections to DATABASE_URL",
+		set:  whole(func(c *Config) *int { return &c.PoolSize }, 2, 1000)},
+	{flag: "listen", env: "ORRERY_LISTEN", def: "127.0.0.1:8080", programs: Node,
+		help: "host:port of the API",
+		set:  address(func(c *Config) *string { return &c.Listen })},
+	{flag: "insecure", env: "ORRERY_INSECURE", def: "false", isBool: true, programs: Node,
+		help: "listen beyond the loopback address without authentication",
+		set:  boolean(func(c *Config) *bool { return &c.Insecure })},
+	{flag: "node-id", env: "ORRERY_NODE_ID", derived: "the host's name", programs: Node,
+		help: "names the node over its restarts; no two run under one id",
+		set:  text(func(c *Config) *string { return &c.NodeID })},
+	{flag: "address", env: "ORRERY_ADDRESS", derived: "as ORRERY_LISTEN", programs: Node,
+		help: "host:port that others are shown for the node",
+		set:  address(func(c *Config) *string { return &c.Address })},
+	{flag: "node-timeout", env: "ORRERY_NODE_TIMEOUT", def: "5s", programs: Node | Function,
+		help: "a node without a heartbeat for this long is dead",
+		set:  span(func(c *Config) *time.Duration { return &c.NodeTimeout }, 2*time.Second, 10*time.Minute)},
+	{flag: "session-timeout", env: "ORRERY_SESSION_TIMEOUT", def: "30s", programs: Node | Function,
+		help: "a worker without contact for this long is lost",
+		set:  span(func(c *Config) *time.Duration { return &c.SessionTimeout }, time.Second, time.Hour)},
+	{flag: "heartbeat-interval", env: "ORRERY_HEARTBEAT_INTERVAL", derived: "a sixth of ORRERY_SESSION_TIMEOUT", programs: Node | Function,
+		help: "how often a worker is told to send a heartbeat",
+		set:  span(func(c *Config) *time.Duration { return &c.HeartbeatInterval }, 100*time.Millisecond, 10*time.Minute)},
+	{flag: "max-loaded", env: "ORRERY_MAX_LOADED", def: "10000", programs: Node,
+		help: "executions in memory",
+		set:  whole(func(c *Config) *int { return &c.MaxLoaded }, 1, 10_000_000)},
+	{flag: "max-body", env: "ORRERY_MAX_BODY", def: "1048576", programs: Node | Function,
+		help: "bytes of a request's body",
+		set:  whole(func(c *Config) *int64 { return &c.MaxBody }, 1024, 64<<20)},
+	{flag: "max-payload", env: "ORRERY_MAX_PAYLOAD", def: "262144", programs: Node | Function,
+		help: "bytes of one input, output or signal",
+		set:  whole(func(c *Config) *int { return &c.MaxPayload }, 1024, 64<<20)},
+	{flag: "request-timeout", env: "ORRERY_REQUEST_TIMEOUT", def: "30s", programs: Node | Function,
+		help: "from a request's arrival to its answer",
+		set:  span(func(c *Config) *time.Duration { return &c.RequestTimeout }, 21*time.Second, 15*time.Minute)},
+	{flag: "log-level", env: "ORRERY_LOG_LEVEL", def: "info", programs: everything,
+		help: "debug, info, warn or error",
+		set:  level},
+}
+
+func settingsOf(p Program) []setting {
+	var own []setting
+	for _, s := range settings {
+		if s.programs&p != 0 {
+			own = append(own, s)
+		}
+	}
+	return own
+}
+
+func text(at func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		*at(c) = v
+		return nil
+	}
+}
+
+func address(at func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		_, port, err := net.SplitHostPort(v)
+		if err != nil {
+			return fmt.Errorf("%q must be host:port", v)
+		}
+		if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+			return fmt.Errorf("%q must have a port from 0 to 65535", v)
+		}
+		*at(c) = v
+		return nil
+	}
+}
+
+func boolean(at func(*Config) *bool) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		b, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("%q must be true or false", v)
+		}
+		*at(c) = b
+		return nil
+	}
+}
+
+func whole[T int | int64](at func(*Config) *T, least, most T) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || T(n) < least || T(n) > most {
+			return fmt.Errorf("%q must be a whole number from %d to %d", v, least, most)
+		}
+		*at(c) = T(n)
+		return nil
+	}
+}
+
+func span(at func(*Config) *time.Duration, least, most time.Duration) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		d, err := time.ParseDuration(v)
+		if err != nil || d < least || d > most {
+			return fmt.Errorf("%q must be a span such as 30s or 2m, from %s to %s", v, least, most)
+		}
+		*at(c) = d
+		return nil
+	}
+}
+
+func level(c *Config, v string) error {
+	if err := c.LogLevel.UnmarshalText([]byte(strings.ToUpper(v))); err != nil {
+		return errors.New("must be debug, info, warn or error")
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+// Package telemetry sets up the log and holds the list of its keys.
+//
+// The log is slog in JSON, a line per entry. A message is constant; what varies is an attribute under one of the keys
+// below, so that a search for a key finds every entry about its subject. An error is returned or logged, not both.
+package telemetry
+
+import (
+	"io"
+	"log/slog"
+	"time"
+)
+
+// The keys. A new one is added here, and nowhere else.
+const (
+	KeyAddress     = "address"
+	KeyAge         = "age_ms"
+	KeyCode        = "code"
+	KeyCount       = "count"
+	KeyDuration    = "duration_ms"
+	KeyEpoch       = "epoch"
+	KeyError       = "error"
+	KeyExecution   = "execution"
+	KeyFunction    = "function"
+	KeyIncarnation = "incarnation"
+	KeyMethod      = "method"
+	KeyNamespace   = "namespace"
+	KeyNode        = "node"
+	KeyPartition   = "partition"
+	KeyPrincipal   = "principal"
+	KeyReason      = "reason"
+	KeyRequest     = "request_id"
+	KeyRole        = "role"
+	KeyRoute       = "route"
+	KeySession     = "session"
+	KeyStack       = "stack"
+	KeyStatus      = "status"
+	KeyUnit        = "unit"
+	KeyVersion     = "version"
+	KeyWorker      = "worker"
+)
+
+// NewLogger writes entries at or above level to w. Spans of time are written as milliseconds with three digits of
+// fraction, whatever their size.
+func NewLogger(w io.Writer, level slog.Leveler, attrs ...slog.Attr) *slog.Logger {
+	h := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: milliseconds})
+	return slog.New(h.WithAttrs(attrs))
+}
+
+func milliseconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		return slog.Float64(a.Key, float64(a.Value.Duration().Round(time.Microsecond).Microseconds())/1000)
+	}
+	return a
+}
