@@ -1,0 +1,329 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// ErrUnknownEvent is an event that a newer version wrote. It does not fold: the execution waits for a node that knows it.
+var ErrUnknownEvent = errors.New("history: unknown event")
+
+// EncodeEvents gives the text of one history row: a JSON array of the events of one turn, in order. Keys are short, what
+// is zero is left out, and so is a scope that equals that of the event before (MainScope at the beginning). Literal texts
+// stand in it byte for byte.
+func EncodeEvents(events []Event) []byte {
+	n := 2
+	for i := range events {
+		n += 64 + events[i].Text.size()
+	}
+	b := append(make([]byte, 0, n), '[')
+	scope := MainScope
+	for i := range events {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendEvent(b, &events[i], scope)
+		scope = events[i].Scope
+	}
+	return append(b, ']')
+}
+
+func appendEvent(b []byte, ev *Event, scope ScopeID) []byte {
+	b = append(b, `{"t":"`...)
+	b = append(b, ev.Type...)
+	b = append(b, '"')
+	if ev.Scope != scope {
+		b = appendInt(b, "c", int64(ev.Scope))
+	}
+	b = appendText(b, "s", ev.State)
+	b = appendLetter(b, "k", byte(ev.Kind))
+	b = appendLetter(b, "u", byte(ev.Unit))
+	b = appendText(b, "n", ev.Name)
+	b = appendNumber(b, "i", int64(ev.Index))
+	b = appendNumber(b, "l", int64(ev.Limit))
+	b = appendPayload(b, ev.Text)
+	b = appendAssigned(b, ev.Assigned)
+	b = appendText(b, "e", ev.Error)
+	b = appendText(b, "m", ev.Cause)
+	b = appendText(b, "y", ev.Key)
+	b = appendNumber(b, "r", int64(ev.Retrier))
+	b = appendNumber(b, "w", int64(ev.At))
+	b = appendNumber(b, "f", int64(ev.Offer))
+	if ev.Last {
+		b = append(b, `,"z":true`...)
+	}
+	b = appendLetter(b, "x", byte(ev.Expiry))
+	b = appendNumber(b, "tt", ev.Timeout)
+	b = appendNumber(b, "hb", ev.Heartbeat)
+	b = appendNumber(b, "qt", ev.Queue)
+	b = appendNumber(b, "st", int64(ev.Status))
+	b = appendText(b, "wk", ev.Worker)
+	b = appendText(b, "ss", ev.Session)
+	b = appendText(b, "id", ev.RequestID)
+	if ev.Start != nil {
+		b = appendStart(b, ev.Start)
+	}
+	return append(b, '}')
+}
+
+func appendStart(b []byte, s *Start) []byte {
+	b = append(b, `,"start":{"v":`...)
+	b = strconv.AppendInt(b, int64(s.Behaviour), 10)
+	b = appendText(b, "ns", s.Namespace)
+	b = appendText(b, "n", s.Name)
+	b = appendText(b, "wf", s.Workflow)
+	b = appendNumber(b, "wv", int64(s.Version))
+	b = appendText(b, "h", s.Hash)
+	b = appendNumber(b, "tt", s.Timeout)
+	b = appendText(b, "id", s.RequestID)
+	b = appendText(b, "tr", s.Trace)
+	b = appendText(b, "xid", s.ContextID)
+	b = appendText(b, "mid", s.MachineID)
+	return append(b, '}')
+}
+
+// appendPayload writes a text: "o" is the text itself, "p" its parts, where a string is literal and an array of source,
+// offset and length is a stretch of a text that the state holds.
+func appendPayload(b []byte, t Text) []byte {
+	if t.Literal != nil {
+		b = append(b, `,"o":`...)
+		return append(b, t.Literal...)
+	}
+	if t.Parts == nil {
+		return b
+	}
+	b = append(b, `,"p":[`...)
+	for i, p := range t.Parts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if p.From == 0 {
+			b = appendString(b, p.Literal)
+			continue
+		}
+		b = append(b, '[', '"', byte(p.From), '"', ',')
+		b = strconv.AppendInt(b, int64(p.Off), 10)
+		b = append(b, ',')
+		b = strconv.AppendInt(b, int64(p.Len), 10)
+		b = append(b, ']')
+	}
+	return append(b, ']')
+}
+
+func appendAssigned(b []byte, list []Assignment) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	b = append(b, `,"a":[`...)
+	for i, a := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"n":`...)
+		b = appendString(b, a.Name)
+		b = appendPayload(b, a.Text)
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+func appendInt(b []byte, key string, n int64) []byte {
+	b = append(b, ',', '"')
+	b = append(b, key...)
+	b = append(b, '"', ':')
+	return strconv.AppendInt(b, n, 10)
+}
+
+func appendNumber(b []byte, key string, n int64) []byte {
+	if n == 0 {
+		return b
+	}
+	return appendInt(b, key, n)
+}
+
+func appendLetter(b []byte, key string, c byte) []byte {
+	if c == 0 {
+		return b
+	}
+	return appendText(b, key, string(rune(c)))
+}
+
+func appendText(b []byte, key, s string) []byte {
+	if s == "" {
+		return b
+	}
+	b = append(b, ',', '"')
+	b = append(b, key...)
+	b = append(b, '"', ':')
+	return appendString(b, s)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendString writes a JSON string. Bytes that are no UTF-8 become U+FFFD, as they would when read back.
+func appendString(b []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	b = append(b, '"')
+	from := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[from:i]...)
+		from = i + 1
+		if c < ' ' {
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		} else {
+			b = append(b, '\\', c)
+		}
+	}
+	b = append(b, s[from:]...)
+	return append(b, '"')
+}
+
+// rowEvent is an event as encoding/json reads it.
+type rowEvent struct {
+	Type      EventType       `json:"t"`
+	Scope     ScopeID         `json:"c"`
+	State     string          `json:"s"`
+	Kind      letter          `json:"k"`
+	Unit      letter          `json:"u"`
+	Name      string          `json:"n"`
+	Index     int             `json:"i"`
+	Limit     int             `json:"l"`
+	Literal   json.RawMessage `json:"o"`
+	Parts     rowParts        `json:"p"`
+	Assigned  []rowAssignment `json:"a"`
+	Error     string          `json:"e"`
+	Cause     string          `json:"m"`
+	Key       string          `json:"y"`
+	Retrier   int             `json:"r"`
+	At        Time            `json:"w"`
+	Offer     int             `json:"f"`
+	Last      bool            `json:"z"`
+	Expiry    letter          `json:"x"`
+	Timeout   int64           `json:"tt"`
+	Heartbeat int64           `json:"hb"`
+	Queue     int64           `json:"qt"`
+	Status    Status          `json:"st"`
+	Worker    string          `json:"wk"`
+	Session   string          `json:"ss"`
+	RequestID string          `json:"id"`
+	Start     *rowStart       `json:"start"`
+}
+
+type rowAssignment struct {
+	Name    string          `json:"n"`
+	Literal json.RawMessage `json:"o"`
+	Parts   rowParts        `json:"p"`
+}
+
+type rowStart struct {
+	Behaviour int    `json:"v"`
+	Namespace string `json:"ns,omitempty"`
+	Name      string `json:"n,omitempty"`
+	Workflow  string `json:"wf,omitempty"`
+	Version   int    `json:"wv,omitempty"`
+	Hash      string `json:"h,omitempty"`
+	Timeout   int64  `json:"tt,omitempty"`
+	RequestID string `json:"id,omitempty"`
+	Trace     string `json:"tr,omitempty"`
+	ContextID string `json:"xid,omitempty"`
+	MachineID string `json:"mid,omitempty"`
+}
+
+func (r *rowStart) start() *Start {
+	return &Start{
+		Behaviour: r.Behaviour, Namespace: r.Namespace, Name: r.Name, Workflow: r.Workflow, Version: r.Version,
+		Hash: r.Hash, Timeout: r.Timeout, RequestID: r.RequestID, Trace: r.Trace,
+		ContextID: r.ContextID, MachineID: r.MachineID,
+	}
+}
+
+// letter is a byte that is written as a string of one character.
+type letter byte
+
+func (l *letter) UnmarshalJSON(b []byte) error {
+	if len(b) != 3 || b[0] != '"' || b[1] == '\\' {
+		return fmt.Errorf("%s is not one letter", b)
+	}
+	*l = letter(b[1])
+	return nil
+}
+
+type rowParts []Part
+
+func (ps *rowParts) UnmarshalJSON(b []byte) error {
+	var raw []json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	out := make([]Part, len(raw))
+	for i, r := range raw {
+		if r[0] == '"' {
+			if err := json.Unmarshal(r, &out[i].Literal); err != nil {
+				return err
+			}
+			continue
+		}
+		var from letter
+		ref := []any{&from, &out[i].Off, &out[i].Len}
+		if err := json.Unmarshal(r, &ref); err != nil {
+			return err
+		}
+		out[i].From = Source(from)
+	}
+	*ps = out
+	return nil
+}
+
+// DecodeEvents reads what EncodeEvents wrote. The error is ErrUnknownEvent where a newer version wrote it.
+func DecodeEvents(text []byte) ([]Event, error) {
+	var rows []rowEvent
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&rows); err != nil {
+		if strings.Contains(err.Error(), "unknown field") {
+			return nil, fmt.Errorf("%w: %v", ErrUnknownEvent, err)
+		}
+		return nil, fmt.Errorf("history: decode events: %w", err)
+	}
+	events := make([]Event, len(rows))
+	scope := MainScope
+	for i := range rows {
+		if !known[rows[i].Type] {
+			return nil, fmt.Errorf("%w: type %q", ErrUnknownEvent, rows[i].Type)
+		}
+		if rows[i].Scope == 0 {
+			rows[i].Scope = scope
+		}
+		scope = rows[i].Scope
+		events[i] = rows[i].event()
+	}
+	return events, nil
+}
+
+func (r *rowEvent) event() Event {
+	ev := Event{
+		Type: r.Type, Scope: r.Scope, State: r.State, Kind: StateKind(r.Kind), Unit: UnitKind(r.Unit), Name: r.Name,
+		Index: r.Index, Limit: r.Limit, Text: Text{Literal: r.Literal, Parts: r.Parts}, Error: r.Error, Cause: r.Cause,
+		Key: r.Key, Retrier: r.Retrier, At: r.At, Offer: r.Offer, Last: r.Last, Expiry: Expiry(r.Expiry),
+		Timeout: r.Timeout, Heartbeat: r.Heartbeat, Queue: r.Queue, Status: r.Status, Worker: r.Worker,
+		Session: r.Session, RequestID: r.RequestID,
+	}
+	for _, a := range r.Assigned {
+		ev.Assigned = append(ev.Assigned, Assignment{Name: a.Name, Text: Text{Literal: a.Literal, Parts: a.Parts}})
+	}
+	if r.Start != nil {
+		ev.Start = r.Start.start()
+	}
+	return ev
+}

@@ -1,0 +1,147 @@
+package history
+
+// EventType is the type of an event, as it is written. The set only grows, and what a type means never changes: a history
+// that was written once is folded for ever.
+type EventType string
+
+// The types of events. Behind each stands what it tells, and the fields that it carries beside Scope. A field in
+// brackets is left out where it has its usual value.
+const (
+	// EventStarted opens the execution: Start, Text (its input).
+	EventStarted EventType = "start"
+	// EventEntered: a state was entered with the scope's data as its input. State, Kind, [At: when a Wait ends].
+	EventEntered EventType = "enter"
+	// EventExited: a state was left. [Text: output, else its value], [Assigned], [Last: the scope is done].
+	EventExited EventType = "exit"
+	// EventScheduled: an attempt of a unit begins. [Unit], [Name: of the signal], [Text: input, else that of the attempt before,
+	// else the state's], [Timeout], [Heartbeat], [Queue], [Key].
+	EventScheduled EventType = "task"
+	// EventDispatched: the current offer was claimed. Worker, Session, [At: when, else the turn's time].
+	EventDispatched EventType = "disp"
+	// EventCompleted: the unit gave a result. [Text: output, else its input], [Offer: of the token, else the current].
+	EventCompleted EventType = "done"
+	// EventFailed: the attempt failed by a report. Error, Cause, [Text: details], [Offer], [Retrier, At: it is tried again then].
+	EventFailed EventType = "fail"
+	// EventTimedOut: the attempt ran out of time. Error, [Expiry], [Retrier, At].
+	EventTimedOut EventType = "late"
+	// EventLost: the outcome of the current offer is unknown. [Cause], [Last: it waits for an operator; else it is offered anew].
+	EventLost EventType = "lost"
+	// EventProgressed: the worker told how far it is. Text.
+	EventProgressed EventType = "beat"
+	// EventRuled: an operator gave word on an uncertain unit; what follows from it is in the next events. Name (the
+	// resolution), [RequestID].
+	EventRuled EventType = "rule"
+	// EventTaken: a waiting unit took the oldest signal of its name.
+	EventTaken EventType = "take"
+	// EventFanned: branches or iterations begin. Index (how many), [Limit], [Text: input of each branch, or the list of items;
+	// else that of the try before, else the state's input].
+	EventFanned EventType = "fan"
+	// EventIterBegun: the next iteration began. Index, [Text: input, else the item].
+	EventIterBegun EventType = "iter"
+	// EventIterDone: an iteration ended well. Index.
+	EventIterDone EventType = "iterok"
+	// EventIterFailed: an iteration failed. Index.
+	EventIterFailed EventType = "iterko"
+	// EventIterCut: an iteration was stopped because another one failed. Index.
+	EventIterCut EventType = "itercut"
+	// EventAborted: a state was stopped because a branch or iteration failed, its own or another.
+	EventAborted EventType = "abort"
+	// EventJoined: all branches or iterations ended well; the state's value is the list of their outputs.
+	EventJoined EventType = "join"
+	// EventBroken: the state failed for good with its branches or iterations. Error, Cause.
+	EventBroken EventType = "break"
+	// EventAgain: the state failed without a unit's event to tell it, and is tried again. Error, Cause, Retrier, At.
+	EventAgain EventType = "again"
+	// EventSignalled: a signal arrived and is kept until it is taken. Name, Text, [RequestID].
+	EventSignalled EventType = "signal"
+	// EventCancelling: a cancel was accepted. [Cause], [RequestID].
+	EventCancelling EventType = "cancel"
+	// EventEnded: the execution is over. Status, [Text: output, else the main scope's data], [Error], [Cause].
+	EventEnded EventType = "end"
+)
+
+// known has every type.
+var known = map[EventType]bool{
+	EventStarted: true, EventEntered: true, EventExited: true, EventScheduled: true, EventDispatched: true, EventCompleted: true, EventFailed: true,
+	EventTimedOut: true, EventLost: true, EventProgressed: true, EventRuled: true, EventTaken: true, EventFanned: true, EventIterBegun: true, EventIterDone: true,
+	EventIterFailed: true, EventIterCut: true, EventAborted: true, EventJoined: true, EventBroken: true, EventAgain: true, EventSignalled: true,
+	EventCancelling: true, EventEnded: true,
+}
+
+// ScopeID numbers the scopes of an execution in the order in which they were made. A scope is a machine that runs: the
+// document's own is MainScope, each branch of a Parallel and each iteration of a Map has one of its own. A scope is in
+// at most one state at a time, so its number also names the visit that the state is having.
+type ScopeID int32
+
+// MainScope is the scope of the document's top level.
+const MainScope ScopeID = 1
+
+// StateKind is the Type field of a state, as one letter.
+type StateKind byte
+
+const (
+	TaskState     StateKind = 'T'
+	PassState     StateKind = 'P'
+	WaitState     StateKind = 'W'
+	ChoiceState   StateKind = 'C'
+	ParallelState StateKind = 'L'
+	MapState      StateKind = 'M'
+	SucceedState  StateKind = 'S'
+	FailState     StateKind = 'F'
+)
+
+// UnitKind tells what a unit waits for.
+type UnitKind byte
+
+const (
+	WorkerUnit UnitKind = 0   // a worker's report; it has rows in the task queue
+	SignalUnit UnitKind = 's' // a signal
+	WaitUnit   UnitKind = 'w' // a time; no event carries it
+)
+
+// Expiry tells which time of an attempt ran out.
+type Expiry byte
+
+const (
+	DeadlineExpiry  Expiry = 0   // TimeoutSeconds
+	HeartbeatExpiry Expiry = 'h' // HeartbeatSeconds
+	QueueExpiry     Expiry = 'q' // QueueTimeoutSeconds: nobody claimed it
+)
+
+// Event is one recorded fact. One struct serves all types; the comments at the types say which fields each has.
+type Event struct {
+	Type EventType
+	// Scope is where it happened.
+	Scope ScopeID
+
+	State     string
+	Kind      StateKind
+	Unit      UnitKind
+	Text      Text
+	Assigned  []Assignment
+	Error     string
+	Cause     string
+	Name      string
+	Key       string
+	Index     int
+	Limit     int // 0 for no limit
+	Retrier   int // 1 for the first entry of Retry, 0 for none
+	At        Time
+	Offer     int
+	Last      bool
+	Expiry    Expiry
+	Timeout   int64 // milliseconds, 0 for none
+	Heartbeat int64 // milliseconds, 0 for none
+	Queue     int64 // milliseconds, 0 for none
+	Status    Status
+	Worker    string
+	Session   string
+	RequestID string
+	Start     *Start // without its Input and Seed
+}
+
+// Assignment gives a variable a value.
+type Assignment struct {
+	Name string
+	Text Text
+}

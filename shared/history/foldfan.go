@@ -1,0 +1,212 @@
+package history
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxBranches bounds what one event can make, whatever a damaged row says.
+const maxBranches = 1 << 20
+
+// foldFan covers the events of a Parallel or a Map and of what runs inside.
+func (s *State) foldFan(ev *Event, v *Visit) {
+	switch ev.Type {
+	case EventFanned:
+		s.applyFanned(ev, v)
+	case EventIterBegun:
+		s.applyIterBegun(ev, v)
+	case EventIterDone:
+		if v.fan != nil {
+			s.previous = v.fan.tail
+		}
+	case EventIterFailed:
+		s.stopIteration(ev, v, scopeFailed)
+	case EventIterCut:
+		s.stopIteration(ev, v, scopeCut)
+	case EventAborted:
+		s.applyAborted(v)
+	case EventJoined:
+		s.applyJoined(v)
+	case EventBroken, EventAgain:
+		s.applyBroken(ev, v)
+	}
+}
+
+func (s *State) applyFanned(ev *Event, v *Visit) {
+	text, ok := s.sources(ev).resolve(ev.Text)
+	if !ok || (v.phase != PhaseEntered && v.phase != PhaseRetrying) || ev.Index < 0 || ev.Index > maxBranches {
+		return
+	}
+	f := &fan{limit: ev.Limit, tail: s.events}
+	n := ev.Index
+	switch v.kind {
+	case MapState:
+		if f.items, ok = splitArray(text); !ok {
+			return
+		}
+		n = len(f.items)
+	case ParallelState:
+	default:
+		return
+	}
+	f.branches, f.results = make([]*Scope, n), make([][]byte, n)
+	s.close(v, PhaseFanned)
+	s.dropFan(v)
+	s.timers.set(v, 0)
+	v.work, v.fan, v.until = text, f, 0
+	v.scope.last = s.events
+	v.attempt++
+	if v.attempt > 1 {
+		v.key = v.scope.unitKey(v.state)
+	}
+	if v.kind == ParallelState {
+		for i := range n {
+			s.newScope(v, i, text)
+		}
+		return
+	}
+	s.markReady(v)
+}
+
+func (s *State) applyIterBegun(ev *Event, v *Visit) {
+	f := v.fan
+	if v.phase != PhaseFanned || f == nil || ev.Index != f.next || f.next >= len(f.items) {
+		return
+	}
+	text, ok := s.sources(ev).resolve(ev.Text)
+	if !ok {
+		return
+	}
+	if f.limit > 0 && f.next >= f.limit {
+		s.previous = f.tail
+	}
+	f.next++
+	s.newScope(v, ev.Index, text)
+	if !v.Unfanned() {
+		s.unmarkReady(v)
+	}
+}
+
+func (s *State) stopIteration(ev *Event, v *Visit, status scopeStatus) {
+	if v.fan == nil || ev.Index < 0 || ev.Index >= len(v.fan.branches) {
+		return
+	}
+	c := v.fan.branches[ev.Index]
+	if c == nil {
+		return
+	}
+	if status == scopeFailed {
+		v.fan.tail = c.last
+	}
+	s.previous = v.fan.tail
+	s.stopScope(c, status)
+}
+
+func (s *State) applyAborted(v *Visit) {
+	if p := v.scope.parent; p != nil && p.fan != nil && p.fan.tail > v.id {
+		s.previous = p.fan.tail
+	}
+	s.stopScope(v.scope, scopeCut)
+}
+
+func (s *State) applyJoined(v *Visit) {
+	if v.phase != PhaseFanned || !v.Complete() {
+		return
+	}
+	s.previous = v.fan.tail
+	v.scope.last = v.fan.tail
+	n := 2
+	for _, r := range v.fan.results {
+		n += len(r) + 1
+	}
+	list := append(make([]byte, 0, n), '[')
+	list = append(list, bytes.Join(v.fan.results, []byte{','})...)
+	s.dropFan(v)
+	s.close(v, PhaseDone)
+	v.value = append(list, ']')
+	s.markReady(v)
+}
+
+// applyBroken ends a visit that failed without a unit's event, for good or until another try.
+func (s *State) applyBroken(ev *Event, v *Visit) {
+	if v.phase == PhaseRetrying || v.phase == PhaseOpen {
+		return
+	}
+	if !ev.Last {
+		s.failure = failure{code: ev.Error, cause: ev.Cause}
+	}
+	if f := v.fan; f != nil {
+		if v.kind == ParallelState && ev.Index >= 0 && ev.Index < len(f.branches) && f.branches[ev.Index] != nil {
+			f.tail = f.branches[ev.Index].last
+		}
+		v.scope.last, s.previous = f.tail, f.tail
+	}
+	if ev.Type == EventAgain && ev.Retrier > 0 {
+		s.pause(ev, v)
+		s.setTimer(v)
+		return
+	}
+	s.close(v, PhaseFailed)
+	v.scope.last = s.events
+}
+
+// unitKey names the next visit of a state. The characters that a key gives meaning to are written as %XX in names.
+func (c *Scope) unitKey(state string) UnitKey {
+	if c.visits == nil {
+		c.visits = map[string]int{}
+	}
+	c.visits[state]++
+	n := c.visits[state]
+	if strings.ContainsAny(state, "%/[]#") {
+		state = keyEscapes.Replace(state)
+	}
+	key := c.prefix + state
+	if n > 1 {
+		key += "#" + strconv.Itoa(n)
+	}
+	return UnitKey(key)
+}
+
+var keyEscapes = strings.NewReplacer("%", "%25", "/", "%2F", "[", "%5B", "]", "%5D", "#", "%23")
+
+// splitArray gives the elements of a JSON array, as parts of its text; false where the text is not an array.
+func splitArray(text []byte) ([][]byte, bool) {
+	text = bytes.TrimSpace(text)
+	if len(text) < 2 || text[0] != '[' || text[len(text)-1] != ']' {
+		return nil, false
+	}
+	body := text[1 : len(text)-1]
+	if len(bytes.TrimSpace(body)) == 0 {
+		return [][]byte{}, true
+	}
+	list := make([][]byte, 0, 8)
+	depth, from := 0, 0
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '"':
+			i = endOfString(body, i)
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		case ',':
+			if depth == 0 {
+				list = append(list, bytes.TrimSpace(body[from:i]))
+				from = i + 1
+			}
+		}
+	}
+	return slices.Clip(append(list, bytes.TrimSpace(body[from:]))), true
+}
+
+// endOfString gives the index of the quote that ends the string which begins at i.
+func endOfString(b []byte, i int) int {
+	for i++; i < len(b) && b[i] != '"'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}

@@ -1,0 +1,163 @@
+package history
+
+import "time"
+
+// keptReports is how many applied reports a state remembers, to tell a repeated one from one that came too late.
+const keptReports = 16
+
+func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// foldUnit covers the events of units, and the end of a visit; false for others.
+func (s *State) foldUnit(ev *Event, v *Visit) bool {
+	switch ev.Type {
+	case EventExited:
+		s.applyExited(ev, v)
+	case EventScheduled:
+		s.applyScheduled(ev, v)
+	case EventDispatched:
+		s.applyDispatched(ev, v)
+	case EventCompleted:
+		s.applyCompleted(ev, v)
+	case EventTaken:
+		s.applyTaken(v)
+	case EventFailed, EventTimedOut:
+		s.applyFailed(ev, v)
+	case EventLost:
+		s.applyLost(ev, v)
+	case EventRuled:
+		if v.HasRow() && v.unit.status == UnitUncertain && ev.Name == ResolveRetry {
+			v.unit.offerAgain(s.at)
+		}
+	case EventProgressed:
+		if text, ok := s.sources(ev).resolve(ev.Text); ok && v.HasRow() {
+			v.unit.progress = text
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *State) applyScheduled(ev *Event, v *Visit) {
+	text, ok := s.sources(ev).resolve(ev.Text)
+	if !ok || v.kind != TaskState || (v.phase != PhaseEntered && v.phase != PhaseRetrying) {
+		return
+	}
+	key := v.unit.key
+	if ev.Key != "" {
+		key = ev.Key
+	}
+	v.unit = unit{
+		kind: ev.Unit, status: UnitQueued, signal: ev.Name, key: key, offer: 1, scheduledAt: s.at, offeredAt: s.at,
+		timeout: ev.Timeout, heartbeat: ev.Heartbeat, queue: ev.Queue,
+	}
+	v.work, v.phase, v.until = text, PhaseOpen, 0
+	v.attempt++
+	v.scope.last = s.events
+	s.units[v.key] = v
+	s.unmarkReady(v)
+	if ev.Unit == SignalUnit {
+		v.unit.status, v.unit.offer = UnitWaiting, 0
+		s.waiters = append(s.waiters, v)
+	}
+}
+
+func (s *State) applyDispatched(ev *Event, v *Visit) {
+	if !v.HasRow() || v.unit.status != UnitQueued {
+		return
+	}
+	v.unit.status, v.unit.worker, v.unit.session = UnitDispatched, ev.Worker, ev.Session
+	v.unit.claimedAt = s.at
+	if ev.At != 0 {
+		v.unit.claimedAt = ev.At
+	}
+	v.scope.last = s.events
+}
+
+func (s *State) applyCompleted(ev *Event, v *Visit) {
+	text, ok := s.sources(ev).resolve(ev.Text)
+	if !ok || !v.HasRow() {
+		return
+	}
+	s.noteReport(ev, v)
+	s.resolve(v, text)
+}
+
+// resolve gives an open unit its result.
+func (s *State) resolve(v *Visit, result []byte) {
+	s.close(v, PhaseDone)
+	v.value = result
+	v.scope.last = s.events
+	s.markReady(v)
+}
+
+func (s *State) applyTaken(v *Visit) {
+	if v.phase != PhaseOpen || v.unit.kind != SignalUnit {
+		return
+	}
+	for i, g := range s.signals {
+		if g.name == v.unit.signal {
+			s.signals = append(s.signals[:i], s.signals[i+1:]...)
+			s.held -= len(g.text)
+			s.resolve(v, g.text)
+			return
+		}
+	}
+}
+
+func (s *State) applyFailed(ev *Event, v *Visit) {
+	if v.phase != PhaseOpen {
+		return
+	}
+	if ev.Type == EventFailed {
+		s.noteReport(ev, v)
+	}
+	s.failure = failure{code: ev.Error, cause: ev.Cause}
+	v.scope.last = s.events
+	if ev.Retrier > 0 {
+		s.pause(ev, v)
+		return
+	}
+	s.close(v, PhaseFailed)
+}
+
+// pause lets the visit rest before another try.
+func (s *State) pause(ev *Event, v *Visit) {
+	s.close(v, PhaseRetrying)
+	for len(v.retries) < ev.Retrier {
+		v.retries = append(v.retries, 0)
+	}
+	v.retries[ev.Retrier-1]++
+	v.until = ev.At
+	v.unit = unit{key: v.unit.key}
+	s.units[v.key] = v
+}
+
+func (s *State) applyLost(ev *Event, v *Visit) {
+	if !v.HasRow() || v.unit.status == UnitUncertain {
+		return
+	}
+	v.unit.redelivery++
+	if !ev.Last {
+		v.unit.offerAgain(s.at)
+		return
+	}
+	v.unit.status, v.unit.worker, v.unit.session, v.unit.claimedAt, v.unit.heard = UnitUncertain, "", "", 0, 0
+}
+
+func (u *unit) offerAgain(now Time) {
+	u.offer++
+	u.status, u.worker, u.session, u.claimedAt, u.heard, u.offeredAt = UnitQueued, "", "", 0, 0, now
+}
+
+func (s *State) noteReport(ev *Event, v *Visit) {
+	row := v.Row()
+	if ev.Offer != 0 {
+		row.Offer = ev.Offer
+	}
+	if len(s.reports) == keptReports {
+		copy(s.reports, s.reports[1:])
+		s.reports = s.reports[:keptReports-1]
+	}
+	s.reports = append(s.reports, row)
+}

@@ -1,0 +1,352 @@
+package history
+
+import "slices"
+
+// State is an execution as its history says it is. Apply is its only writer (I3), but for what Heard and Snapshot say of
+// themselves. It serves one goroutine. Texts that it gives out are shared: nobody may change them.
+type State struct {
+	start     Start
+	startedAt Time
+	deadline  Time // of the whole execution; zero for none
+	seq       Seq
+	events    EventID
+	at        Time // of the last turn
+	status    Status
+	end       *End
+	failure   failure
+	previous  EventID // that the last event follows, for Describe
+	cancelled bool
+
+	scopes    map[ScopeID]*Scope
+	lastScope ScopeID
+	units     map[UnitKey]*Visit
+	ready     []*Visit // in the order in which they became so; a nil has been done
+	timers    timers
+	waiters   []*Visit // signal units, in the order in which they began to wait
+	signals   []signal // in order of arrival
+	held      int      // bytes of signals
+	reports   []RowRef // the last rows whose report was applied, newest last
+
+	snapshotAt EventID
+	scratch    [4]source // of sources
+}
+
+// failure is the last one that was recorded; the events that pass it on do not repeat it.
+type failure struct{ code, cause string }
+
+// signal is one that nobody has taken yet.
+type signal struct {
+	name string
+	text []byte
+	id   EventID
+}
+
+// Scope is a machine that runs: the document's own, a branch or an iteration.
+type Scope struct {
+	id     ScopeID
+	parent *Visit // nil for MainScope
+	index  int    // of the branch or iteration
+	prefix string // of the unit keys inside
+	input  []byte // what it began with
+	data   []byte // the input of its next state: its own input, then each output
+	visit  *Visit // where it is; nil between two states and at the end
+	status scopeStatus
+	vars   map[string][]byte
+	visits map[string]int // by state name
+	last   EventID        // that the next event inside follows
+}
+
+type scopeStatus byte
+
+const (
+	scopeRuns   scopeStatus = 0
+	scopeDone   scopeStatus = 'd'
+	scopeFailed scopeStatus = 'f'
+	scopeCut    scopeStatus = 'c'
+)
+
+// Visit is the stay of a scope in one state.
+type Visit struct {
+	scope     *Scope
+	id        EventID
+	state     string
+	kind      StateKind
+	key       UnitKey
+	enteredAt Time
+	input     []byte
+	value     []byte // input, then the result of the work
+	work      []byte // what the unit or the branches were given
+	phase     Phase
+	attempt   int   // of the unit, or the try of a Parallel or Map; 0 before the first
+	retries   []int // per retrier, how often it has been used
+	until     Time  // the end of a Wait, or of the pause before another try
+	unit      unit
+	fan       *fan
+
+	isReady bool
+	due     Time // key in the heap of timers; zero when not in it
+	slot    int  // index in that heap
+}
+
+// Phase is where a visit stands; the package comment has the diagram.
+type Phase byte
+
+const (
+	PhaseEntered  Phase = 'e'
+	PhaseOpen     Phase = 'o' // its unit is open
+	PhaseFanned   Phase = 'f' // its branches or iterations run
+	PhaseRetrying Phase = 'r' // it pauses before another try
+	PhaseDone     Phase = 'd' // it has its result
+	PhaseFailed   Phase = 'x' // it failed, or was stopped
+)
+
+// unit is the open unit of a visit in PhaseOpen.
+type unit struct {
+	kind        UnitKind
+	status      UnitStatus
+	signal      string
+	key         string // idempotency key, empty for the usual one
+	offer       int
+	redelivery  int
+	scheduledAt Time
+	offeredAt   Time
+	claimedAt   Time
+	heard       Time // by Heard; not folded
+	timeout     int64
+	heartbeat   int64
+	queue       int64
+	worker      string
+	session     string
+	progress    []byte
+}
+
+// fan is the inside of a Parallel or a Map.
+type fan struct {
+	limit    int
+	next     int // the iteration to begin next
+	active   int
+	done     int
+	items    [][]byte // Map: the elements of the visit's work
+	branches []*Scope // by index; nil before the begin and after the end
+	results  [][]byte // by index
+	tail     EventID  // the last event of the branch or iteration that ended last
+}
+
+// New gives the state before the first event.
+func New() *State {
+	return &State{scopes: map[ScopeID]*Scope{}, units: map[UnitKey]*Visit{}}
+}
+
+// LastSeq is the number of the last turn, zero before the first.
+func (s *State) LastSeq() Seq { return s.seq }
+
+// Events is the number of events so far, which is also the number of the last one.
+func (s *State) Events() EventID { return s.events }
+
+// At is the time of the last turn.
+func (s *State) At() Time { return s.at }
+
+// Status is how the execution stands; zero before the first event.
+func (s *State) Status() Status { return s.status }
+
+// End is how the execution ended, nil while it runs.
+func (s *State) End() *End { return s.end }
+
+// Input is the input of the execution, as JSON.
+func (s *State) Input() []byte { return s.start.Input }
+
+// Start is what opened the execution. Its Seed is not kept.
+func (s *State) Start() Start { return s.start }
+
+// StartedAt is when the execution was opened.
+func (s *State) StartedAt() Time { return s.startedAt }
+
+// Deadline is when the whole execution is over time, zero for never.
+func (s *State) Deadline() Time { return s.deadline }
+
+// Cancelling tells that a cancel was accepted.
+func (s *State) Cancelling() bool { return s.cancelled }
+
+// Failure is the error name and the cause of the failure that was recorded last.
+func (s *State) Failure() (code, cause string) { return s.failure.code, s.failure.cause }
+
+// SinceSnapshot is how many events a load would fold: those since the state was last written or read as a snapshot.
+func (s *State) SinceSnapshot() int { return int(s.events - s.snapshotAt) }
+
+// Scope gives a scope by its number, nil where it is gone.
+func (s *State) Scope(id ScopeID) *Scope { return s.scopes[id] }
+
+// Unit gives the visit whose unit is open under the key, nil where there is none.
+func (s *State) Unit(key UnitKey) *Visit { return s.units[key] }
+
+// Ready gives the visit that the decider must go on with next, nil where everything waits.
+func (s *State) Ready() *Visit {
+	for len(s.ready) > 0 && s.ready[0] == nil {
+		s.ready = s.ready[1:]
+	}
+	if len(s.ready) == 0 {
+		return nil
+	}
+	return s.ready[0]
+}
+
+// Due gives the visit whose time came first, nil where none is due at now.
+func (s *State) Due(now Time) *Visit {
+	if len(s.timers) == 0 || s.timers[0].due > now {
+		return nil
+	}
+	return s.timers[0]
+}
+
+// Idle tells that nothing happens without a command or a time.
+func (s *State) Idle() bool { return s.status.Ended() || s.Ready() == nil }
+
+// WakeAt is the next time at which the execution wants a timer command, zero for never. It is the time of the last turn
+// where that turn stopped before its work was done.
+func (s *State) WakeAt() Time {
+	switch {
+	case s.status.Ended():
+		return 0
+	case s.Ready() != nil:
+		return s.at
+	}
+	wake := s.deadline
+	if len(s.timers) > 0 && (wake == 0 || s.timers[0].due < wake) {
+		wake = s.timers[0].due
+	}
+	return wake
+}
+
+// Waiter gives the visit that has waited longest for a signal of the name, nil where none does.
+func (s *State) Waiter(name string) *Visit {
+	for _, v := range s.waiters {
+		if v.unit.signal == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// HasSignal tells whether a signal of the name is kept for whoever will wait for it.
+func (s *State) HasSignal(name string) bool {
+	return slices.ContainsFunc(s.signals, func(g signal) bool { return g.name == name })
+}
+
+// Signals gives the number of signals kept and their payloads' size in bytes.
+func (s *State) Signals() (n, bytes int) { return len(s.signals), s.held }
+
+// Reported tells that the report for this very row was applied not long ago: the same report again is a duplicate.
+func (s *State) Reported(row RowRef) bool { return slices.Contains(s.reports, row) }
+
+// Shorten gives the shortest way to write text as the payload of ev, whose other fields are set. For a variable the
+// place is one of Assigned; output is then the text that the same event gives the state.
+func (s *State) Shorten(ev *Event, text []byte) Text { return s.sources(ev).shorten(text) }
+
+// ShortenVariable is Shorten for a variable that an EventExited assigns; output is the output of the same event.
+func (s *State) ShortenVariable(ev *Event, output, text []byte) Text {
+	return s.variableSources(ev, output).shorten(text)
+}
+
+// ID numbers the scope.
+func (c *Scope) ID() ScopeID { return c.id }
+
+// Parent is the visit that the scope is a branch or an iteration of, nil for MainScope.
+func (c *Scope) Parent() *Visit { return c.parent }
+
+// Index is the number of the branch or iteration, from 0.
+func (c *Scope) Index() int { return c.index }
+
+// Visit is the state that the scope is in, nil between two states and at the end.
+func (c *Scope) Visit() *Visit { return c.visit }
+
+// Data is the input of the scope's next state, and at the end its output.
+func (c *Scope) Data() []byte { return c.data }
+
+// Variable looks a variable up, in the scope and in those around it.
+func (c *Scope) Variable(name string) ([]byte, bool) {
+	for {
+		if text, ok := c.vars[name]; ok {
+			return text, true
+		}
+		if c.parent == nil {
+			return nil, false
+		}
+		c = c.parent.scope
+	}
+}
+
+// Scope is the scope whose visit it is.
+func (v *Visit) Scope() *Scope { return v.scope }
+
+// ID is the number of the event that entered the state.
+func (v *Visit) ID() EventID { return v.id }
+
+// State is the name of the state.
+func (v *Visit) State() string { return v.state }
+
+// Kind is the kind of the state.
+func (v *Visit) Kind() StateKind { return v.kind }
+
+// Key names the unit of the visit.
+func (v *Visit) Key() UnitKey { return v.key }
+
+// EnteredAt is when the state was entered.
+func (v *Visit) EnteredAt() Time { return v.enteredAt }
+
+// Input is the raw input of the state.
+func (v *Visit) Input() []byte { return v.input }
+
+// Value is the result of the state's work, before that its input.
+func (v *Visit) Value() []byte { return v.value }
+
+// Phase tells where the visit stands.
+func (v *Visit) Phase() Phase { return v.phase }
+
+// Attempt counts the attempts of the unit, or the tries of a Parallel or Map, from 1; 0 before the first.
+func (v *Visit) Attempt() int { return v.attempt }
+
+// Until is when a Wait ends, or the pause before another try.
+func (v *Visit) Until() Time { return v.until }
+
+// Retries is how often the retrier with this number (from 1) has been used, or with 0, how often all of them have.
+func (v *Visit) Retries(retrier int) int {
+	if retrier > 0 {
+		if retrier > len(v.retries) {
+			return 0
+		}
+		return v.retries[retrier-1]
+	}
+	n := 0
+	for _, r := range v.retries {
+		n += r
+	}
+	return n
+}
+
+// Row names the current offer of the unit.
+func (v *Visit) Row() RowRef { return RowRef{Unit: v.key, Attempt: v.attempt, Offer: v.unit.offer} }
+
+// Unfanned tells whether iterations are left that may begin now, and Complete whether all have ended well.
+func (v *Visit) Unfanned() bool {
+	return v.fan != nil && v.fan.next < len(v.fan.items) && (v.fan.limit == 0 || v.fan.active < v.fan.limit)
+}
+
+// Complete tells that all branches or iterations have ended well.
+func (v *Visit) Complete() bool { return v.fan != nil && v.fan.done == len(v.fan.branches) }
+
+// Next is the iteration to begin next, with its item.
+func (v *Visit) Next() (index int, item []byte) { return v.fan.next, v.fan.items[v.fan.next] }
+
+// Branches gives the scopes of the branches or iterations that have begun and not ended well, by index.
+func (v *Visit) Branches() []*Scope {
+	if v.fan == nil {
+		return nil
+	}
+	var open []*Scope
+	for _, c := range v.fan.branches {
+		if c != nil {
+			open = append(open, c)
+		}
+	}
+	return open
+}
