@@ -1,0 +1,118 @@
+// Command orrery talks to a running Orrery: it publishes workflows, starts executions and shows what they do. It prints
+// tables for people, and with --json the API's own answers for programs.
+//
+// It ends with status 0 when it did what was asked, 1 when the server or the execution says no (the reason is on the
+// standard error), and 2 when the command line is wrong.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orrery-dev/orrery/shared/wire"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	c := &cli{out: os.Stdout, in: os.Stdin}
+	os.Exit(report(c.root().ExecuteContext(ctx)))
+}
+
+// report prints err for a person and gives the exit status.
+func report(err error) int {
+	var refused *wire.Error
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errNotSucceeded):
+		return 1
+	case errors.As(err, &refused):
+		fmt.Fprintf(os.Stderr, "orrery: %s (%s)\n", refused.Message, refused.Code)
+		for _, d := range refused.Details {
+			fmt.Fprintf(os.Stderr, "  %s: %s", d.Field, d.Rule)
+			if d.Message != "" {
+				fmt.Fprintf(os.Stderr, ": %s", d.Message)
+			}
+			fmt.Fprintln(os.Stderr)
+		}
+		return 1
+	case errors.As(err, &usage):
+		fmt.Fprintf(os.Stderr, "orrery: %s; see 'orrery --help'\n", err)
+		return 2
+	}
+	fmt.Fprintf(os.Stderr, "orrery: %s\n", err)
+	return 1
+}
+
+// usageError is a command line that cannot be carried out.
+type usageError struct{ error }
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "orrery",
+		Short:         "Publish workflows, start executions and see what they do",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	flags := root.PersistentFlags()
+	flags.StringVar(&c.client.Base, "url", envOr("ORRERY_URL", "http://127.0.0.1:8080"), "address of a node or a gateway (ORRERY_URL)")
+	flags.StringVar(&c.client.Namespace, "namespace", os.Getenv("ORRERY_NAMESPACE"), "namespace (ORRERY_NAMESPACE)")
+	flags.BoolVar(&c.json, "json", false, "print the API's answer as JSON")
+	root.AddCommand(
+		c.publish(), c.workflows(),
+		c.start(), c.list(), c.show(), c.history(), c.wait(), c.signal(), c.cancel(),
+		c.nodes(), c.workers(), c.queues(), c.version(),
+	)
+	for _, sub := range root.Commands() {
+		if check := sub.Args; check != nil {
+			sub.Args = func(cmd *cobra.Command, args []string) error {
+				if err := check(cmd, args); err != nil {
+					return usageError{err}
+				}
+				return nil
+			}
+		}
+	}
+	// The token is taken from the environment only: an argument shows in the process list.
+	c.client.Token = os.Getenv("ORRERY_TOKEN")
+	return root
+}
+
+func envOr(name, otherwise string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return otherwise
+}
+
+func (c *cli) version() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Show the version of this program", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := struct {
+				Version  string `json:"version"`
+				Revision string `json:"revision,omitempty"`
+				Go       string `json:"go"`
+			}{Version: "unknown"}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				v.Version, v.Go = info.Main.Version, info.GoVersion
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" {
+						v.Revision = s.Value
+					}
+				}
+			}
+			return c.print(v, func(t *table) { t.row("orrery", v.Version, v.Revision, v.Go) })
+		},
+	}
+}
