@@ -10,9 +10,11 @@
 //   - The server refuses a field that it does not know, and a request that breaks a rule, and then changes nothing.
 //   - A payload (input, output, a signal's payload) is any JSON value without NUL characters and lone surrogates.
 //   - The tag check says what a field of a request must be; the server enforces it, and nothing else checks the form:
-//     required; min=N and max=N (the value of a number, the characters of a string, the entries of a list); name (a name
-//     as [MaxName] says); id (1 to 64 of A-Z, a-z, 0-9, '.', '_', '-'); language (1 to 32 of a-z, 0-9, '+', '#', '-');
-//     one=A B (one of the words); payload (at most the limit of payloads). null is as good as left out, but for payloads.
+//     required; min=N and max=N (the value of a number, the characters of a string, the entries of a list); name (1 to 80
+//     characters, no white space, no control character, none of < > { } [ ] ? * " # % \ ^ | ~ ` $ & , ; : /); label (1 to 128
+//     characters without control characters); id (1 to 64 of A-Z, a-z, 0-9, '.', '_', '-'); language (1 to 40 of a-z, 0-9, '+',
+//     '#', '.', '_', '-'); one=A B (one of the words); payload (at most the limit of payloads); default=X (what a field left out is taken as).
+//     null is as good as left out, but for payloads.
 //   - New fields may be added to answers, so a client passes over what it does not know.
 //
 // The id of an execution in the API is its name, which is unique in its namespace.
@@ -41,8 +43,6 @@ const (
 	// MaxBody bounds the body of a request, MaxPayload one payload in it, unless the server is set otherwise.
 	MaxBody    = 1 << 20
 	MaxPayload = 256 << 10
-	// MaxName bounds a name in characters. It has no white space, no control character and none of / \ ? # % " < > { } [ ] | ^ ` * $ & ; , ~
-	MaxName = 128
 	// MaxPage bounds the limit of a list, DefaultPage is the limit of a list that names none.
 	MaxPage     = 1000
 	DefaultPage = 100

@@ -48,8 +48,11 @@ const (
 
 	Internal Code = "INTERNAL" // a fault of the server; the request id finds it in the log
 
-	Unavailable Code = "UNAVAILABLE" // cannot be done now; nothing was changed, or repeating is safe
+	Unavailable Code = "UNAVAILABLE" // cannot be done now; nothing was changed
 	NotReady    Code = "NOT_READY"   // this node is not ready; another one is
+	// OutcomeUnknown: the database was lost on the way. It may have happened; a repeat with the same name, token, poll id or
+	// idempotency key is safe.
+	OutcomeUnknown Code = "OUTCOME_UNKNOWN"
 )
 
 // statuses is the one table from code to HTTP status.
@@ -89,8 +92,9 @@ var statuses = map[Code]int{
 
 	Internal: http.StatusInternalServerError,
 
-	Unavailable: http.StatusServiceUnavailable,
-	NotReady:    http.StatusServiceUnavailable,
+	Unavailable:    http.StatusServiceUnavailable,
+	NotReady:       http.StatusServiceUnavailable,
+	OutcomeUnknown: http.StatusServiceUnavailable,
 }
 
 // Status is the HTTP status of the code; 500 for a code that is not in the list.

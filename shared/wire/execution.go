@@ -9,9 +9,9 @@ import (
 type StartRequest struct {
 	Workflow string `json:"workflow" check:"required,name"`
 	// Version pins a version; left out, it is the newest.
-	Version int `json:"version,omitempty" check:"min=1,max=1000000"`
+	Version int `json:"version,omitempty" check:"min=1,max=2147483647"`
 	// Input is any JSON; {} when left out.
-	Input json.RawMessage `json:"input,omitempty" check:"payload"`
+	Input json.RawMessage `json:"input,omitempty" check:"payload,default={}"`
 	// Name is the id of the execution, unique in its namespace; left out, a UUIDv7. The same name with the same workflow
 	// and input answers the execution that is there.
 	Name string `json:"name,omitempty" check:"name"`
@@ -50,12 +50,12 @@ type Execution struct {
 type ExecutionQuery struct {
 	Status   Status `json:"status" check:"one=RUNNING SUCCEEDED FAILED TIMED_OUT CANCELLED"`
 	Workflow string `json:"workflow" check:"name"`
-	Version  int    `json:"version" check:"min=1,max=1000000"`
+	Version  int    `json:"version" check:"min=1,max=2147483647"`
 	// StartedAfter is exclusive, StartedBefore too.
 	StartedAfter  time.Time `json:"started_after"`
 	StartedBefore time.Time `json:"started_before"`
 	// Limit is how many entries a page has at most, from 1 to 1000; 100 when left out.
-	Limit int `json:"limit" check:"min=1,max=1000"`
+	Limit int `json:"limit" check:"min=1,max=1000,default=100"`
 	// Cursor is Next of the page before; left out for the first page.
 	Cursor string `json:"cursor" check:"max=512"`
 }
@@ -135,9 +135,9 @@ type Unit struct {
 // HistoryQuery is the query of GET /v1/executions/{id}/history.
 type HistoryQuery struct {
 	// Order is asc, or desc for newest first; asc when left out.
-	Order string `json:"order" check:"one=asc desc"`
+	Order string `json:"order" check:"one=asc desc,default=asc"`
 	// Limit is how many events a page has at most, from 1 to 1000; 100 when left out.
-	Limit int `json:"limit" check:"min=1,max=1000"`
+	Limit int `json:"limit" check:"min=1,max=1000,default=100"`
 	// Cursor is Next of the page before; left out for the first page.
 	Cursor string `json:"cursor" check:"max=512"`
 }
@@ -179,7 +179,7 @@ type Result struct {
 // SignalRequest is the body of POST /v1/executions/{id}/signals/{name}.
 type SignalRequest struct {
 	// Payload is any JSON; null when left out.
-	Payload json.RawMessage `json:"payload,omitempty" check:"payload"`
+	Payload json.RawMessage `json:"payload,omitempty" check:"payload,default=null"`
 }
 
 // SignalResponse answers a SignalRequest: 200 when the signal is in the history, 202 when that is not yet known; it

@@ -20,7 +20,7 @@ import (
 
 // RegisterRequest is the body of POST /v1/workers/register.
 type RegisterRequest struct {
-	WorkerID string `json:"worker_id" check:"required,name"`
+	WorkerID string `json:"worker_id" check:"required,label"`
 	// Language is what the worker is written in, lower case; tasks may ask for it. Optional.
 	Language  string     `json:"language,omitempty" check:"language"`
 	Contracts []Contract `json:"contracts" check:"required,min=1,max=200"`
@@ -29,7 +29,7 @@ type RegisterRequest struct {
 // Contract names what a worker does: a task and its version, from 1.
 type Contract struct {
 	Task    string `json:"task" check:"required,name"`
-	Version int    `json:"version" check:"required,min=1,max=1000000"`
+	Version int    `json:"version" check:"required,min=1,max=2147483647"`
 }
 
 // RegisterResponse answers a RegisterRequest.
@@ -60,7 +60,7 @@ type HeldToken struct {
 type HeartbeatResponse struct {
 	// Cancelled are tokens of the list whose work is no longer wanted; each is named until it is no longer listed.
 	Cancelled []string `json:"cancelled"`
-	// Unknown are tokens of the list that are over or were given to another worker.
+	// Unknown are tokens of the list that are over, are another session's by now, or have a signature of an earlier key.
 	Unknown []string `json:"unknown"`
 }
 
@@ -68,7 +68,7 @@ type HeartbeatResponse struct {
 type PollRequest struct {
 	SessionID string `json:"session_id" check:"required,max=64"`
 	// MaxTasks is from 1 to 100; 1 when left out.
-	MaxTasks int `json:"max_tasks,omitempty" check:"min=1,max=100"`
+	MaxTasks int `json:"max_tasks,omitempty" check:"min=1,max=100,default=1"`
 	// WaitMS is how long an empty queue may be waited on, from 0 to 20,000. A function may answer earlier.
 	WaitMS int64 `json:"wait_ms,omitempty" check:"min=0,max=20000"`
 	// PollID names the poll: a new one for each, the same for the repeat of one whose answer was lost.

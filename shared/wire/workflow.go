@@ -9,7 +9,7 @@ import (
 type PublishRequest struct {
 	Name string `json:"name" check:"required,name"`
 	// Version is from 1. Left out, it is the newest version when that has the same content, else the next one.
-	Version int `json:"version,omitempty" check:"min=1,max=1000000"`
+	Version int `json:"version,omitempty" check:"min=1,max=2147483647"`
 	// Document is the document itself, or a string with its text in JSON or YAML.
 	Document json.RawMessage `json:"document" check:"required"`
 }
@@ -38,7 +38,7 @@ type Workflow struct {
 // PageQuery is the query of GET /v1/workflows.
 type PageQuery struct {
 	// Limit is how many entries a page has at most, from 1 to 1000; 100 when left out.
-	Limit int `json:"limit" check:"min=1,max=1000"`
+	Limit int `json:"limit" check:"min=1,max=1000,default=100"`
 	// Cursor is Next of the page before; left out for the first page.
 	Cursor string `json:"cursor" check:"max=512"`
 }
@@ -58,5 +58,5 @@ type WorkflowPath struct {
 // VersionPath is the path of GET /v1/workflows/{name}/versions/{version}.
 type VersionPath struct {
 	Name    string `json:"name" check:"required,name"`
-	Version int    `json:"version" check:"required,min=1,max=1000000"`
+	Version int    `json:"version" check:"required,min=1,max=2147483647"`
 }
