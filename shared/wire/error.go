@@ -15,6 +15,7 @@ type Code string
 const (
 	MalformedJSON     Code = "MALFORMED_JSON"     // the body is not one JSON value, or has NUL, a lone surrogate or a key twice
 	MalformedToken    Code = "MALFORMED_TOKEN"    // a task token that no server has made
+	MalformedEvent    Code = "MALFORMED_EVENT"    // a function was invoked with what is no HTTP request
 	NamespaceRequired Code = "NAMESPACE_REQUIRED" // the bearer token has several namespaces and none was named
 
 	Unauthenticated Code = "UNAUTHENTICATED" // no credentials, or none that are known
@@ -46,7 +47,8 @@ const (
 	TooManyExecutions Code = "TOO_MANY_EXECUTIONS" // the limit of active executions is reached
 	TooManyRequests   Code = "TOO_MANY_REQUESTS"
 
-	Internal Code = "INTERNAL" // a fault of the server; the request id finds it in the log
+	Internal         Code = "INTERNAL"           // a fault of the server; the request id finds it in the log
+	ResponseTooLarge Code = "RESPONSE_TOO_LARGE" // the answer is larger than a function can give; ask for less, or ask a node
 
 	Unavailable Code = "UNAVAILABLE" // cannot be done now; nothing was changed
 	NotReady    Code = "NOT_READY"   // this node is not ready; another one is
@@ -59,6 +61,7 @@ const (
 var statuses = map[Code]int{
 	MalformedJSON:     http.StatusBadRequest,
 	MalformedToken:    http.StatusBadRequest,
+	MalformedEvent:    http.StatusBadRequest,
 	NamespaceRequired: http.StatusBadRequest,
 
 	Unauthenticated: http.StatusUnauthorized,
@@ -90,7 +93,8 @@ var statuses = map[Code]int{
 	TooManyExecutions: http.StatusTooManyRequests,
 	TooManyRequests:   http.StatusTooManyRequests,
 
-	Internal: http.StatusInternalServerError,
+	Internal:         http.StatusInternalServerError,
+	ResponseTooLarge: http.StatusInternalServerError,
 
 	Unavailable:    http.StatusServiceUnavailable,
 	NotReady:       http.StatusServiceUnavailable,
