@@ -69,3 +69,19 @@ const (
 	RuleRequired  = "required"  // a field that must be there
 	RuleTooLarge  = "too-large" // more or deeper than evaluation allows
 )
+
+// ErrorOutput is what a catcher and the tools see of a failure: exactly Error
+// and Cause, which are empty where there is none.
+func ErrorOutput(name, cause string) *Object {
+	return newObject([]Member{{"Error", name}, {"Cause", cause}})
+}
+
+// tooLarge is a result over a limit of bytes.
+func tooLarge(what string, limit int) *Error {
+	return &Error{Name: StatesDataLimitExceeded, Cause: fmt.Sprintf("%s larger than %d bytes.", what, limit)}
+}
+
+// runtimeError is a States.Runtime.
+func runtimeError(cause string, args ...any) *Error {
+	return &Error{Name: StatesRuntime, Cause: fmt.Sprintf(cause, args...)}
+}

@@ -1,102 +1,185 @@
 package expr
 
-import "time"
+import "slices"
 
-// Root is what a path starts from.
-type Root int
-
-// The roots of paths.
-const (
-	InputRoot    Root = iota // $
-	ContextRoot              // $$
-	VariableRoot             // $name
-)
-
-// Path is a JSONPath.
-type Path struct{}
-
-// ParsePath reads a path: `$...`, `$$...` or `$name...`.
-func ParsePath(text string) (*Path, error) { panic("not filled yet") }
-
-// String is the path as written.
-func (p *Path) String() string { panic("not filled yet") }
-
-// Root says what the path starts from.
-func (p *Path) Root() Root { panic("not filled yet") }
-
-// Variable is the name of the variable that the path starts from.
-func (p *Path) Variable() string { panic("not filled yet") }
-
-// Definite says whether the path gives one value; else it gives a list.
-func (p *Path) Definite() bool { panic("not filled yet") }
-
-// Eval gives what the path finds.
-func (p *Path) Eval(sc *Scope) (Value, error) { panic("not filled yet") }
-
-// ReferencePath is a path that can be written to.
-type ReferencePath struct{}
-
-// ParseReferencePath reads `$` followed by .name, ['name'] and [index].
-func ParseReferencePath(text string) (*ReferencePath, error) { panic("not filled yet") }
-
-// String is the path as written.
-func (p *ReferencePath) String() string { panic("not filled yet") }
-
-// Get gives what is at the path in root.
-func (p *ReferencePath) Get(root Value) (Value, bool) { panic("not filled yet") }
-
-// Set gives a copy of root with v at the path; objects that are missing on the
-// way are made.
-func (p *ReferencePath) Set(root, v Value) (Value, error) { panic("not filled yet") }
-
-// Template is a value with expressions in it: members whose names end in ".$".
-type Template struct{}
-
-// ParseTemplate reads a payload template.
-func ParseTemplate(v Value) (*Template, []Problem) { panic("not filled yet") }
-
-// Eval fills the template in.
-func (t *Template) Eval(sc *Scope) (Value, error) { panic("not filled yet") }
-
-// Constant gives the value of a template without expressions.
-func (t *Template) Constant() (Value, bool) { panic("not filled yet") }
-
-// References says what the template reads.
-func (t *Template) References() References { panic("not filled yet") }
-
-// ParseCondition reads a comparison of a Choice rule, with And, Or and Not.
-func ParseCondition(v Value) (Condition, []Problem) { panic("not filled yet") }
-
+// jsonPath is the query language JSONPath.
 type jsonPath struct{}
 
 func (jsonPath) Name() string { return "JSONPath" }
 
-func (jsonPath) Owns(kind Kind, field string) bool { panic("not filled yet") }
-
-func (jsonPath) Flow(kind Kind, state *Object) (Flow, []Problem) { panic("not filled yet") }
-
-func (jsonPath) Rule(choice, rule *Object) (Rule, []Problem) { panic("not filled yet") }
-
-func (jsonPath) Catcher(catcher *Object) (Catcher, []Problem) { panic("not filled yet") }
-
-func (jsonPath) Integer(owner *Object, name string) (Field[int64], []Problem) {
-	panic("not filled yet")
+// jsonPathFields are the fields that states have because of JSONPath, and the
+// kinds that have them.
+var jsonPathFields = map[string][]Kind{
+	"InputPath":                      {Pass, Task, Choice, Wait, Parallel, Map, Succeed},
+	"OutputPath":                     {Pass, Task, Choice, Wait, Parallel, Map, Succeed},
+	"Parameters":                     {Pass, Task, Parallel, Map},
+	"Result":                         {Pass},
+	"ResultSelector":                 {Task, Parallel, Map},
+	"ResultPath":                     {Pass, Task, Parallel, Map, Catch},
+	"Assign":                         {Pass, Task, Choice, Wait, Parallel, Map, Catch},
+	"ItemsPath":                      {Map},
+	"ItemSelector":                   {Map},
+	"MaxConcurrencyPath":             {Map},
+	"ToleratedFailureCountPath":      {Map},
+	"ToleratedFailurePercentagePath": {Map},
+	"SecondsPath":                    {Wait},
+	"TimestampPath":                  {Wait},
+	"TimeoutSecondsPath":             {Task},
+	"HeartbeatSecondsPath":           {Task},
+	"IdempotencyKeyPath":             {Task},
+	"ErrorPath":                      {Fail},
+	"CausePath":                      {Fail},
 }
 
-func (jsonPath) Decimal(owner *Object, name string) (Field[float64], []Problem) {
-	panic("not filled yet")
+func (jsonPath) Owns(kind Kind, field string) bool {
+	return slices.Contains(jsonPathFields[field], kind)
 }
 
-func (jsonPath) Text(owner *Object, name string) (Field[string], []Problem) {
-	panic("not filled yet")
+func (jsonPath) Flow(kind Kind, state *Object) (Flow, []Problem) {
+	r := fieldReader{owner: state}
+	f := &jsonPathFlow{kind: kind}
+	if (jsonPath{}).Owns(kind, "InputPath") {
+		f.inputPath = r.pathOrNull("InputPath")
+		f.outputPath = r.pathOrNull("OutputPath")
+	}
+	if (jsonPath{}).Owns(kind, "Assign") {
+		f.assign = r.template("Assign", parseAssign)
+	}
+	switch kind {
+	case Pass:
+		f.result.value, f.result.there = state.Get("Result")
+	case Map:
+		f.itemSelector = r.template("ItemSelector", ParseTemplate)
+		if old := r.template("Parameters", ParseTemplate); f.itemSelector == nil {
+			f.itemSelector = old
+		}
+	}
+	if kind == Pass || kind == Task || kind == Parallel {
+		f.parameters = r.template("Parameters", ParseTemplate)
+	}
+	if kind == Task || kind == Parallel || kind == Map {
+		f.resultSelector = r.template("ResultSelector", ParseTemplate)
+	}
+	if (jsonPath{}).Owns(kind, "ResultPath") {
+		f.resultPath = r.resultPath()
+	}
+	r.exclusive("ItemSelector", "Parameters")
+	return done[Flow](f, r.problems)
 }
 
-func (jsonPath) Instant(owner *Object, name string) (Field[time.Time], []Problem) {
-	panic("not filled yet")
+func (jsonPath) Rule(choice, rule *Object) (Rule, []Problem) {
+	r := fieldReader{owner: rule}
+	c, problems := parseCondition(rule, map[string]bool{"Next": true, "Assign": true})
+	rl := &jsonPathRule{
+		Condition: c,
+		assign:    r.template("Assign", parseAssign),
+	}
+	// Problems of the Choice's own fields are those of its Flow.
+	ofChoice := fieldReader{owner: choice}
+	rl.outputPath = ofChoice.pathOrNull("OutputPath")
+	return done[Rule](rl, append(problems, r.problems...))
 }
 
-func (jsonPath) Items(state *Object) (Field[[]Value], []Problem) { panic("not filled yet") }
+func (jsonPath) Catcher(catcher *Object) (Catcher, []Problem) {
+	r := fieldReader{owner: catcher}
+	c := &jsonPathCatcher{resultPath: r.resultPath(), assign: r.template("Assign", parseAssign)}
+	return done[Catcher](c, r.problems)
+}
 
 func (jsonPath) Template(owner *Object, name string) (Expression, []Problem) {
-	panic("not filled yet")
+	r := fieldReader{owner: owner}
+	t := r.template(name, ParseTemplate)
+	if t == nil {
+		return nil, r.problems
+	}
+	return t, nil
+}
+
+// done gives an evaluator, or the problems that prevent it.
+func done[T any](v T, problems []Problem) (T, []Problem) {
+	if len(problems) > 0 {
+		var none T
+		return none, problems
+	}
+	return v, nil
+}
+
+// fieldReader reads the members of an object and gathers what is wrong with
+// them.
+type fieldReader struct {
+	owner    *Object
+	problems []Problem
+}
+
+func (r *fieldReader) problem(name, rule, message string) {
+	r.problems = append(r.problems, Problem{"/" + name, rule, message})
+}
+
+// exclusive takes note of two members of which only one may be there.
+func (r *fieldReader) exclusive(a, b string) {
+	if r.owner.find(a) >= 0 && r.owner.find(b) >= 0 {
+		r.problem(b, RuleExclusive, "only one of "+a+" and "+b+" may be there")
+	}
+}
+
+// path reads a path; nil where the member is absent or wrong.
+func (r *fieldReader) path(name string) *Path {
+	v, ok := r.owner.Get(name)
+	if !ok {
+		return nil
+	}
+	text, ok := v.(string)
+	if !ok {
+		r.problems = append(r.problems, needs("/"+name, "a path", v))
+		return nil
+	}
+	p, err := ParsePath(text)
+	if err != nil {
+		r.problem(name, RulePath, err.Error())
+	}
+	return p
+}
+
+func (r *fieldReader) pathOrNull(name string) pathField {
+	if v, ok := r.owner.Get(name); ok && v == nil {
+		return pathField{null: true}
+	}
+	return pathField{path: r.path(name)}
+}
+
+func (r *fieldReader) resultPath() resultField {
+	const name = "ResultPath"
+	switch v, ok := r.owner.Get(name); {
+	case !ok:
+		return resultField{}
+	case v == nil:
+		return resultField{null: true}
+	}
+	p := r.path(name)
+	if p == nil {
+		return resultField{}
+	}
+	ref, err := ParseReferencePath(p.text)
+	if err != nil {
+		r.problem(name, RuleReference, err.Error())
+	}
+	return resultField{path: ref}
+}
+
+// template reads a template, which has to be an object.
+func (r *fieldReader) template(name string, parse func(Value) (*Template, []Problem)) *Template {
+	v, ok := r.owner.Get(name)
+	if !ok {
+		return nil
+	}
+	if _, ok := v.(*Object); !ok {
+		r.problems = append(r.problems, needs("/"+name, "an object", v))
+		return nil
+	}
+	t, problems := parse(v)
+	for _, p := range problems {
+		p.Pointer = "/" + name + p.Pointer
+		r.problems = append(r.problems, p)
+	}
+	return t
 }

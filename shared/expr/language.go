@@ -2,6 +2,7 @@ package expr
 
 import (
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,9 @@ const (
 	Succeed  Kind = "Succeed"
 	Fail     Kind = "Fail"
 )
+
+// Catch is not a kind of states: it asks Owns about the elements of Catch.
+const Catch Kind = "Catch"
 
 // ErrNotBuilt is a query language that the specification has and this version
 // does not.
@@ -137,4 +141,21 @@ func LanguageOf(name string) (Language, error) {
 		return nil, ErrNotBuilt
 	}
 	return nil, ErrUnknownLanguage
+}
+
+// onlyIn are the fields that exist in one query language alone. Those whose
+// names end in "Path" are all JSONPath's.
+var onlyIn = map[string]string{
+	"Arguments": "JSONata", "Output": "JSONata", "Items": "JSONata", "Condition": "JSONata",
+	"Parameters": "JSONPath", "Result": "JSONPath", "ResultSelector": "JSONPath", "Variable": "JSONPath",
+}
+
+// OnlyIn names the query language that alone has the field, empty where every
+// one has it or none. A document that uses a field of the wrong language can be
+// told so.
+func OnlyIn(field string) string {
+	if strings.HasSuffix(field, "Path") {
+		return "JSONPath"
+	}
+	return onlyIn[field]
 }

@@ -1,7 +1,5 @@
 package expr
 
-import "fmt"
-
 // Limits bound one evaluation, so that no document and no input can hold up a
 // node or fill its memory.
 type Limits struct {
@@ -46,9 +44,11 @@ func (l Limits) check(v Value) error {
 	m.value(v, 0)
 	switch {
 	case m.deep:
-		return &Error{Name: StatesRuntime, Cause: fmt.Sprintf("The result is nested deeper than %d levels.", l.Depth)}
+		return runtimeError("The result is nested deeper than %d levels.", l.Depth)
 	case m.left < 0:
-		return &Error{Name: StatesDataLimitExceeded, Cause: fmt.Sprintf("The result is larger than %d bytes.", l.Bytes)}
+		return l.tooLarge()
 	}
 	return nil
 }
+
+func (l Limits) tooLarge() *Error { return tooLarge("The result is", l.Bytes) }

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -82,6 +83,11 @@ func (n Number) Compare(m Number) int {
 	if n == m {
 		return 0
 	}
+	if a, ok := n.short(); ok {
+		if b, ok := m.short(); ok {
+			return cmp.Compare(a, b)
+		}
+	}
 	a, b := n.decimal(), m.decimal()
 	switch {
 	case a.sign() != b.sign():
@@ -90,6 +96,26 @@ func (n Number) Compare(m Number) int {
 		return b.compareSize(a)
 	}
 	return a.compareSize(b)
+}
+
+// short gives the number if it is written as an integer of few digits, which
+// most are.
+func (n Number) short() (int64, bool) {
+	digits, neg := strings.CutPrefix(string(n), "-")
+	if len(digits) > 18 {
+		return 0, false
+	}
+	var i int64
+	for _, c := range []byte(digits) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		i = 10*i + int64(c-'0')
+	}
+	if neg {
+		i = -i
+	}
+	return i, true
 }
 
 func sign(i int) int {

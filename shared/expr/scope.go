@@ -68,19 +68,6 @@ func (sc *Scope) trace(step string, v Value) {
 	}
 }
 
-// References says what an expression reads, as far as its text tells.
-type References struct {
-	// Input and Context say whether it reads `$` and `$$`.
-	Input, Context bool
-	// Variables are the names of the variables that it reads, each once, in the
-	// order of the text.
-	Variables []string
-	// Chance says whether it draws (UUID, MathRandom).
-	Chance bool
-	// Paths are all paths that it reads, as written.
-	Paths []*Path
-}
-
 // Field is something that a document gives as a constant or as an expression.
 type Field[T any] interface {
 	// Eval gives the value. The error is an [*Error].
