@@ -1,0 +1,121 @@
+package definition
+
+// Who may have which field, which fields are additions to Amazon States
+// Language, and what of the language is not built: three tables.
+
+var (
+	allTypes = []StateType{Task, Pass, Wait, Choice, Parallel, Map, Succeed, Fail}
+	onward   = []StateType{Task, Pass, Wait, Parallel, Map}
+	working  = []StateType{Task, Parallel, Map}
+)
+
+// stateFields are the fields of states that every query language has, with the
+// types of states that have them. The others are those that the state's language
+// owns.
+var stateFields = map[string][]StateType{
+	"Type":          allTypes,
+	"Comment":       allTypes,
+	"QueryLanguage": allTypes,
+	"Next":          onward,
+	"End":           onward,
+	"Retry":         working,
+	"Catch":         working,
+
+	"Resource":         {Task},
+	"TimeoutSeconds":   {Task},
+	"HeartbeatSeconds": {Task},
+	"Credentials":      {Task},
+
+	"Seconds":   {Wait},
+	"Timestamp": {Wait},
+
+	"Choices": {Choice},
+	"Default": {Choice},
+
+	"Branches": {Parallel},
+
+	"ItemProcessor":              {Map},
+	"Iterator":                   {Map},
+	"MaxConcurrency":             {Map},
+	"ToleratedFailureCount":      {Map},
+	"ToleratedFailurePercentage": {Map},
+	"Label":                      {Map},
+	"ItemReader":                 {Map},
+	"ItemBatcher":                {Map},
+	"ResultWriter":               {Map},
+
+	"Error": {Fail},
+	"Cause": {Fail},
+
+	"QueueTimeoutSeconds": {Task},
+	"Priority":            {Task},
+	"IdempotencyKey":      {Task},
+	"MaxRedeliveries":     {Task},
+	"WhenUncertain":       {Task},
+	"Compensate":          {Task},
+}
+
+// languageFields are the fields of states, rules and catchers that belong to a
+// query language, for messages about fields that are in the wrong place.
+var languageFields = []string{
+	"InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Result", "Assign", "ItemsPath", "ItemSelector",
+	"TimeoutSecondsPath", "HeartbeatSecondsPath", "IdempotencyKeyPath", "SecondsPath", "TimestampPath", "MaxConcurrencyPath",
+	"ToleratedFailureCountPath", "ToleratedFailurePercentagePath", "ErrorPath", "CausePath",
+	"Arguments", "Output", "Items", "Condition",
+}
+
+// The fields of the other objects of a document.
+var (
+	machineFields   = []string{"Comment", "StartAt", "States"}
+	processorFields = append([]string{"ProcessorConfig"}, machineFields...)
+	documentFields  = append([]string{"Version", "TimeoutSeconds", "QueryLanguage", "OnSignal", "Cleanup", "Limits", "Input", "Output"}, machineFields...)
+	configFields    = []string{"Mode", "ExecutionType"}
+	retrierFields   = []string{"Comment", "ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate", "MaxDelaySeconds", "JitterStrategy"}
+	catcherFields   = []string{"Comment", "ErrorEquals", "Next", "Compensate"}
+	ruleFields      = []string{"Comment", "Next"}
+)
+
+// additions are the fields that Amazon States Language does not have, by the
+// object that has them.
+var additions = map[string][]string{
+	"document": {"OnSignal", "Cleanup", "Limits", "Input", "Output"},
+	"state":    {"QueueTimeoutSeconds", "Priority", "MaxRedeliveries", "WhenUncertain", "Compensate", "IdempotencyKey", "IdempotencyKeyPath"},
+	"catcher":  {"Compensate"},
+}
+
+// A feature is a part of the language.
+type feature string
+
+// notBuilt is what the language has and this version does not run: a document
+// that uses it is refused, never half run. What is built is deleted here.
+var notBuilt = map[feature]string{
+	"JSONata":          "the query language JSONata",
+	"distributed Map":  "the distributed Map",
+	"child executions": "starting child executions from a Task",
+	"http":             "HTTP requests made by the server",
+	"lambda":           "Lambda functions invoked by the server",
+	"Credentials":      "credentials for tasks that the server does",
+	"OnSignal":         "OnSignal",
+	"Cleanup":          "Cleanup",
+	"Compensate":       "compensation",
+	"Limits":           "limits of a document's own",
+	"input and output": "schemas for input and output",
+}
+
+// fieldFeatures are the features that a field uses by being there, by the
+// object that has it.
+var fieldFeatures = map[string]map[string]feature{
+	"document": {"OnSignal": "OnSignal", "Cleanup": "Cleanup", "Limits": "Limits", "Input": "input and output", "Output": "input and output"},
+	"state": {
+		"ItemReader": "distributed Map", "ItemBatcher": "distributed Map", "ResultWriter": "distributed Map", "Label": "distributed Map",
+		"Credentials": "Credentials", "Compensate": "Compensate",
+	},
+	"catcher": {"Compensate": "Compensate"},
+}
+
+// resourceFeatures are the features that a Task uses by its resource.
+var resourceFeatures = map[ResourceKind]feature{
+	ResourceChild:  "child executions",
+	ResourceHTTP:   "http",
+	ResourceLambda: "lambda",
+}

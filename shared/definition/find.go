@@ -1,0 +1,69 @@
+package definition
+
+// Find gives the state of a name in this machine or in one inside it, at any
+// depth; nil where there is none. It takes constant time.
+func (m *Machine) Find(name string) *State { return m.names[name] }
+
+// ByPath gives the state at a path of names, each inside the one before: a
+// state of this machine, then one in its branches or its processor, and so on.
+// It is nil where there is none.
+func (m *Machine) ByPath(names ...string) *State {
+	var parent *State
+	if m.Parent != nil {
+		parent = m.Parent
+	}
+	var found *State
+	for _, name := range names {
+		found = m.Find(name)
+		if found == nil || found.Machine.Parent != parent {
+			return nil
+		}
+		parent = found
+	}
+	return found
+}
+
+// Walk visits every state of this machine and of those inside it, in the order
+// written, each state before those inside it.
+func (m *Machine) Walk(visit func(*State)) {
+	for _, name := range m.Order {
+		s := m.States[name]
+		visit(s)
+		for _, inner := range s.Machines() {
+			inner.Walk(visit)
+		}
+	}
+}
+
+// Machines are the machines inside a state: the branches of a Parallel, the
+// processor of a Map.
+func (s *State) Machines() []*Machine {
+	if s.Processor != nil {
+		return []*Machine{s.Processor}
+	}
+	return s.Branches
+}
+
+// Parent is the Parallel or Map that the state is inside of; nil at the top.
+func (s *State) Parent() *State { return s.Machine.Parent }
+
+// Path is the names of the states around s, from the top, and its own.
+func (s *State) Path() []string {
+	if s.Parent() == nil {
+		return []string{s.Name}
+	}
+	return append(s.Parent().Path(), s.Name)
+}
+
+// index fills in names, from the inside out.
+func (m *Machine) index() {
+	m.names = make(map[string]*State, len(m.States))
+	for name, s := range m.States {
+		m.names[name] = s
+		for _, inner := range s.Machines() {
+			for name, s := range inner.names {
+				m.names[name] = s
+			}
+		}
+	}
+}

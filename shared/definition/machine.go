@@ -1,0 +1,204 @@
+package definition
+
+import (
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/expr"
+	"github.com/orrery-dev/orrery/shared/history"
+)
+
+// Machine is a valid document, or one of the machines inside it (a branch, an
+// item processor). It is immutable and safe for concurrent use.
+type Machine struct {
+	Comment string
+	// Version is the Version field: "1.0" or empty. Top level only.
+	Version string
+	// TimeoutSeconds limits a whole execution; zero for none. Top level only.
+	TimeoutSeconds int
+	StartAt        string
+	// States by name. Names are unique over the whole document, nested machines
+	// included.
+	States map[string]*State
+	// Order lists the names as written.
+	Order []string
+	// Parent is the Parallel or Map that this machine is inside of; nil for the
+	// document's own machine.
+	Parent *State
+	// Branch is the index of this machine in the Branches of a Parallel; else 0.
+	Branch int
+
+	// names has every state of this machine and of those inside it.
+	names map[string]*State
+}
+
+// StateType is the Type field of a state.
+type StateType string
+
+// The types of states.
+const (
+	Task     StateType = "Task"
+	Pass     StateType = "Pass"
+	Wait     StateType = "Wait"
+	Choice   StateType = "Choice"
+	Parallel StateType = "Parallel"
+	Map      StateType = "Map"
+	Succeed  StateType = "Succeed"
+	Fail     StateType = "Fail"
+)
+
+// State is one state of any type; the comment at each group of fields names the
+// types that have it.
+//
+// What a document gives as a constant or as an expression is an expr.Field: nil
+// where the document has neither, and Field.Constant tells the two apart.
+// Constants are within their bounds; what an expression yields is for whoever
+// evaluates it to check.
+type State struct {
+	Name    string
+	Type    StateType
+	Comment string
+	// Pointer is the state's place in the document (RFC 6901), for messages.
+	Pointer string
+	// Machine is the machine that the state belongs to.
+	Machine *Machine
+
+	// Next is empty where End is true, and on Choice, Succeed and Fail.
+	Next string
+	End  bool
+	// Flow is how data passes through the state: one per state, whatever the
+	// query language. It includes a Pass's Result, a Map's ItemSelector and the
+	// state's Assign.
+	Flow expr.Flow
+
+	// Task
+
+	Resource *Resource
+	// TimeoutSeconds limits one attempt, from its hand-out. Nil means
+	// DefaultTimeoutSeconds, or DefaultTimeoutWithHeartbeat where the state has
+	// HeartbeatSeconds.
+	TimeoutSeconds expr.Field[int64]
+	// HeartbeatSeconds is the longest silence of a worker; nil for no limit.
+	HeartbeatSeconds expr.Field[int64]
+	// QueueTimeoutSeconds limits the wait for a worker; zero for no limit.
+	QueueTimeoutSeconds int
+	// Priority orders waiting tasks, higher first; from MinPriority to
+	// MaxPriority, by default 0.
+	Priority int
+	// IdempotencyKey replaces the key that the engine makes; nil for that one.
+	IdempotencyKey expr.Field[string]
+	// MaxRedeliveries is how often one attempt is handed out again after an
+	// unknown outcome before it counts as uncertain.
+	MaxRedeliveries int
+	// WhenUncertain says what becomes of an attempt that counts as uncertain.
+	WhenUncertain Uncertainty
+
+	// Task, Parallel, Map
+
+	Retry []Retrier
+	Catch []Catcher
+
+	// Wait: exactly one of the two is set.
+
+	Seconds   expr.Field[int64]
+	Timestamp expr.Field[time.Time]
+
+	// Choice: Default is empty where there is none.
+
+	Choices []Rule
+	Default string
+
+	// Parallel
+
+	Branches []*Machine
+
+	// Map
+
+	Processor *Machine
+	// Items is what the Map iterates over.
+	Items expr.Field[[]expr.Value]
+	// MaxConcurrency is how many iterations may run at once; nil and the value 0
+	// mean no limit.
+	MaxConcurrency expr.Field[int64]
+	// ToleratedFailureCount and ToleratedFailurePercentage (0 to 100) are how
+	// many iterations may fail before the Map fails; either breach fails it. With
+	// both nil the first failure does.
+	ToleratedFailureCount      expr.Field[int64]
+	ToleratedFailurePercentage expr.Field[float64]
+
+	// Fail: either may be nil; the execution's end then lacks it.
+
+	Error expr.Field[string]
+	Cause expr.Field[string]
+}
+
+// Uncertainty is what becomes of an attempt whose outcome nobody knows and that
+// was handed out too often.
+type Uncertainty string
+
+const (
+	// UncertainWaits leaves the unit open until an operator resolves it.
+	UncertainWaits Uncertainty = "WAIT"
+	// UncertainFails fails the attempt with the error Orrery.Uncertain, which
+	// Retry and Catch match like any other.
+	UncertainFails Uncertainty = "FAIL"
+)
+
+// Rule is one element of a Choice's Choices: where its condition holds, the
+// state is left to Next.
+type Rule struct {
+	expr.Rule
+	Next string
+}
+
+// Retrier is one element of Retry. Each keeps its own count.
+type Retrier struct {
+	ErrorEquals     []string
+	IntervalSeconds int     // default 1
+	MaxAttempts     int     // default 3; 0 is never
+	BackoffRate     float64 // default 2.0
+	MaxDelaySeconds int     // 0 for no cap
+	FullJitter      bool    // JitterStrategy FULL: uniform over 0 to the delay, after the cap
+}
+
+// Catcher is one element of Catch: a failure that it matches is handled, and the
+// state is left to Next with the output that Leave makes.
+type Catcher struct {
+	expr.Catcher
+	ErrorEquals []string
+	Next        string
+	// Compensate undoes what the state's scope did before Next is entered.
+	Compensate bool
+}
+
+// ResourceKind tells who does a Task.
+type ResourceKind string
+
+const (
+	// ResourceWorker is a contract that workers pull: task:NAME@VERSION, or the activity ARN form.
+	ResourceWorker ResourceKind = "worker"
+	// ResourceSignal waits for a signal: signal:NAME.
+	ResourceSignal ResourceKind = "signal"
+	// ResourceChild starts a child execution.
+	ResourceChild ResourceKind = "child"
+	// ResourceHTTP is a request that the server makes.
+	ResourceHTTP ResourceKind = "http"
+	// ResourceLambda is a Lambda function that the server invokes.
+	ResourceLambda ResourceKind = "lambda"
+)
+
+// Resource is the parsed Resource field of a Task.
+type Resource struct {
+	Kind ResourceKind
+	// Text is the field as written.
+	Text     string
+	Contract history.Contract // worker
+	Language string           // worker: ?language=python, lower case; empty for any
+	Signal   string           // signal
+	// Target is the function's ARN (lambda) or the workflow with its version, as
+	// written (child); empty where Arguments or Parameters name it.
+	Target string
+	// Token tells that the task ends by a token (.waitForTaskToken).
+	Token bool
+	// Sync is 1 for .sync and 2 for .sync:2: the task ends when the child does.
+	Sync int
+}
