@@ -182,7 +182,7 @@ func similar(got, want expr.Value) bool {
 	switch want := want.(type) {
 	case string:
 		switch want {
-		case "date", "timestamp", "start-time", "snf_role_arn":
+		case "date", "timestamp", "start-time", "entered-time", "snf_role_arn":
 			return true
 		}
 		if g, ok := got.(string); ok && placeholder.MatchString(want) {

@@ -2,7 +2,6 @@ package expr
 
 import (
 	"errors"
-	"strings"
 	"time"
 )
 
@@ -141,21 +140,4 @@ func LanguageOf(name string) (Language, error) {
 		return nil, ErrNotBuilt
 	}
 	return nil, ErrUnknownLanguage
-}
-
-// onlyIn are the fields that exist in one query language alone. Those whose
-// names end in "Path" are all JSONPath's.
-var onlyIn = map[string]string{
-	"Arguments": "JSONata", "Output": "JSONata", "Items": "JSONata", "Condition": "JSONata",
-	"Parameters": "JSONPath", "Result": "JSONPath", "ResultSelector": "JSONPath", "Variable": "JSONPath",
-}
-
-// OnlyIn names the query language that alone has the field, empty where every
-// one has it or none. A document that uses a field of the wrong language can be
-// told so.
-func OnlyIn(field string) string {
-	if strings.HasSuffix(field, "Path") {
-		return "JSONPath"
-	}
-	return onlyIn[field]
 }

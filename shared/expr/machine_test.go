@@ -17,7 +17,7 @@ type machine struct {
 	name      string
 	input     expr.Value
 	first     expr.Value // input of the execution
-	entered   int64 // number of the event that entered the state
+	entered   int64      // number of the event that entered the state
 	event     int64
 	variables *expr.Object
 
@@ -60,7 +60,7 @@ func (m *machine) run() {
 
 func (m *machine) scope() *expr.Scope {
 	return &expr.Scope{
-		Input: m.input,
+		Input:     m.input,
 		Context:   m.context,
 		Variables: m.variables.Get,
 		Draw:      drawer{},
