@@ -26,7 +26,6 @@ var jsonPathFields = map[string][]Kind{
 	"TimestampPath":                  {Wait},
 	"TimeoutSecondsPath":             {Task},
 	"HeartbeatSecondsPath":           {Task},
-	"IdempotencyKeyPath":             {Task},
 	"ErrorPath":                      {Fail},
 	"CausePath":                      {Fail},
 }
