@@ -32,7 +32,8 @@ const memoryNeeded = 4 << 30
 // parentFolder returns where the folder of a server is made.
 func parentFolder(options Options) string {
 	var stat syscall.Statfs_t
-	if options.Volatile && syscall.Statfs(memory, &stat) == nil &&
+	const writable = 2 | 1 // W_OK and X_OK of access(2)
+	if options.Volatile && syscall.Access(memory, writable) == nil && syscall.Statfs(memory, &stat) == nil &&
 		uint64(stat.Bavail)*uint64(stat.Bsize) >= memoryNeeded {
 		return memory
 	}
