@@ -66,24 +66,9 @@ func appendEvent(b []byte, ev *Event, scope ScopeID) []byte {
 	b = appendText(b, "ss", ev.Session)
 	b = appendText(b, "id", ev.RequestID)
 	if ev.Start != nil {
-		b = appendStart(b, ev.Start)
+		row, _ := json.Marshal(ev.Start.row())
+		b = append(append(b, `,"start":`...), row...)
 	}
-	return append(b, '}')
-}
-
-func appendStart(b []byte, s *Start) []byte {
-	b = append(b, `,"start":{"v":`...)
-	b = strconv.AppendInt(b, int64(s.Behaviour), 10)
-	b = appendText(b, "ns", s.Namespace)
-	b = appendText(b, "n", s.Name)
-	b = appendText(b, "wf", s.Workflow)
-	b = appendNumber(b, "wv", int64(s.Version))
-	b = appendText(b, "h", s.Hash)
-	b = appendNumber(b, "tt", s.Timeout)
-	b = appendText(b, "id", s.RequestID)
-	b = appendText(b, "tr", s.Trace)
-	b = appendText(b, "xid", s.ContextID)
-	b = appendText(b, "mid", s.MachineID)
 	return append(b, '}')
 }
 
@@ -238,6 +223,14 @@ type rowStart struct {
 	Trace     string `json:"tr,omitempty"`
 	ContextID string `json:"xid,omitempty"`
 	MachineID string `json:"mid,omitempty"`
+}
+
+func (s *Start) row() rowStart {
+	return rowStart{
+		Behaviour: s.Behaviour, Namespace: s.Namespace, Name: s.Name, Workflow: s.Workflow, Version: s.Version,
+		Hash: s.Hash, Timeout: s.Timeout, RequestID: s.RequestID, Trace: s.Trace,
+		ContextID: s.ContextID, MachineID: s.MachineID,
+	}
 }
 
 func (r *rowStart) start() *Start {

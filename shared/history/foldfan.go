@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxBranches bounds what one event can make, whatever a damaged row says.
-const maxBranches = 1 << 20
+// MaxBranches is the largest number of branches or iterations of one state.
+const MaxBranches = 1 << 20
 
 // foldFan covers the events of a Parallel or a Map and of what runs inside.
 func (s *State) foldFan(ev *Event, v *Visit) {
@@ -36,7 +36,7 @@ func (s *State) foldFan(ev *Event, v *Visit) {
 
 func (s *State) applyFanned(ev *Event, v *Visit) {
 	text, ok := s.sources(ev).resolve(ev.Text)
-	if !ok || (v.phase != PhaseEntered && v.phase != PhaseRetrying) || ev.Index < 0 || ev.Index > maxBranches {
+	if !ok || (v.phase != PhaseEntered && v.phase != PhaseRetrying) || ev.Index < 0 || ev.Index > MaxBranches {
 		return
 	}
 	f := &fan{limit: ev.Limit, tail: s.events}

@@ -337,6 +337,19 @@ func (v *Visit) Complete() bool { return v.fan != nil && v.fan.done == len(v.fan
 // Next is the iteration to begin next, with its item.
 func (v *Visit) Next() (index int, item []byte) { return v.fan.next, v.fan.items[v.fan.next] }
 
+// Branch gives the scope of a branch or iteration that has begun and not ended well; else nil.
+func (v *Visit) Branch(index int) *Scope {
+	if v.fan == nil || index < 0 || index >= len(v.fan.branches) {
+		return nil
+	}
+	return v.fan.branches[index]
+}
+
+// HasWork tells whether the visit has an open unit, or branches or iterations, or pauses before another try.
+func (v *Visit) HasWork() bool {
+	return v.phase == PhaseOpen || v.phase == PhaseFanned || v.phase == PhaseRetrying || v.due != 0
+}
+
 // Branches gives the scopes of the branches or iterations that have begun and not ended well, by index.
 func (v *Visit) Branches() []*Scope {
 	if v.fan == nil {
@@ -349,4 +362,12 @@ func (v *Visit) Branches() []*Scope {
 		}
 	}
 	return open
+}
+
+// Item is the element that an iteration of a Map began from, nil for a Parallel.
+func (v *Visit) Item(index int) []byte {
+	if v.fan == nil || index < 0 || index >= len(v.fan.items) {
+		return nil
+	}
+	return v.fan.items[index]
 }

@@ -1,0 +1,289 @@
+package decide
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/expr"
+	"github.com/orrery-dev/orrery/shared/history"
+)
+
+// The most that an execution keeps of signals that nobody has taken.
+const (
+	maxSignals     = 1000
+	maxSignalBytes = 8 << 20
+)
+
+// answer is what a command comes to.
+type answer struct {
+	outcome history.Outcome
+	event   history.EventID
+	message string
+}
+
+func applied(id history.EventID) answer { return answer{outcome: history.Applied, event: id} }
+func refused(format string, args ...any) answer {
+	return answer{outcome: history.Refused, message: fmt.Sprintf(format, args...)}
+}
+
+var stale = answer{outcome: history.Stale}
+
+// command applies one command and files its answer.
+func (d *decider) command(cmd *history.Command) {
+	if d.err != nil {
+		return
+	}
+	a, ok := d.apply(cmd)
+	if !ok {
+		d.faultf("a command of unknown kind %q", cmd.Kind)
+		return
+	}
+	reply := history.Reply{Ref: cmd.Ref, Outcome: a.outcome, Event: a.event, Message: a.message}
+	if cmd.Inbox != 0 {
+		c := history.Consumed{ID: cmd.Inbox}
+		if cmd.Awaited {
+			c.Reply = &reply
+		}
+		d.t.Consumed = append(d.t.Consumed, c)
+	}
+	if cmd.Ref != 0 {
+		d.t.Replies = append(d.t.Replies, reply)
+	}
+}
+
+func (d *decider) apply(cmd *history.Command) (answer, bool) {
+	switch cmd.Kind {
+	case history.KindTimer:
+		return d.timer(cmd), true
+	case history.KindDispatched, history.KindComplete, history.KindFail, history.KindUncertain, history.KindHeartbeat,
+		history.KindLost:
+		return d.report(cmd), true
+	case history.KindSignal, history.KindCancel, history.KindResolve:
+		if d.s.Status().Ended() {
+			return answer{outcome: history.Finished}, true
+		}
+	case history.KindRedrive, history.KindChildEnded:
+	default:
+		return answer{}, false
+	}
+	switch cmd.Kind {
+	case history.KindSignal:
+		return d.signal(cmd), true
+	case history.KindCancel:
+		return d.cancel(cmd), true
+	case history.KindResolve:
+		return d.resolve(cmd), true
+	}
+	return refused("this execution does not take a %s", cmd.Kind), true
+}
+
+// report covers what workers and sessions tell about one row of the queue.
+func (d *decider) report(cmd *history.Command) answer {
+	if cmd.Kind == history.KindDispatched && cmd.Claim.Task != 0 {
+		d.claims = append(d.claims, claimed{task: cmd.Claim.Task, row: cmd.Row})
+	}
+	v := d.s.Unit(cmd.Row.Unit)
+	if v == nil || !v.HasRow() || cmd.Row.Attempt != v.Attempt() || cmd.Row.Offer > v.Row().Offer {
+		if d.s.Reported(cmd.Row) {
+			return answer{outcome: history.Duplicate}
+		}
+		return stale
+	}
+	st := d.state(v)
+	if st == nil {
+		return stale
+	}
+	current := cmd.Row.Offer == v.Row().Offer
+	switch cmd.Kind {
+	case history.KindDispatched:
+		return d.claim(v, cmd, current)
+	case history.KindHeartbeat:
+		return d.progress(v, cmd)
+	case history.KindLost, history.KindUncertain:
+		return d.lost(v, st, cmd, current)
+	}
+	if current {
+		d.noticeClaim(v, cmd)
+	}
+	d.touch(v).reported = true
+	if cmd.Kind == history.KindFail {
+		return d.failed(v, st, cmd, current)
+	}
+	return d.completed(v, cmd, current)
+}
+
+// noticeClaim records the dispatch that a report is older than.
+func (d *decider) noticeClaim(v *history.Visit, cmd *history.Command) {
+	if _, status := v.Unit(); status != history.UnitQueued || cmd.Claim.At == 0 {
+		return
+	}
+	if cmd.Claim.Task != 0 {
+		d.claims = append(d.claims, claimed{task: cmd.Claim.Task, row: cmd.Row})
+	}
+	d.dispatched(v, cmd.Claim)
+}
+
+func (d *decider) claim(v *history.Visit, cmd *history.Command, current bool) answer {
+	_, status := v.Unit()
+	if !current || status != history.UnitQueued {
+		return answer{outcome: history.Duplicate}
+	}
+	d.touch(v)
+	return applied(d.dispatched(v, cmd.Claim))
+}
+
+func (d *decider) completed(v *history.Visit, cmd *history.Command, current bool) answer {
+	ev := history.Event{Type: history.EventCompleted, Scope: v.Scope().ID()}
+	if !current {
+		ev.Offer = cmd.Row.Offer
+	}
+	output, err := expr.Parse(cmd.Output)
+	if err != nil {
+		return refused("the output is no JSON: %v", err)
+	}
+	ev.Text = d.s.Shorten(&ev, d.text(output))
+	return applied(d.emit(ev))
+}
+
+func (d *decider) failed(v *history.Visit, st *definition.State, cmd *history.Command, current bool) answer {
+	f, details, err := reportedFailure(cmd.Failure)
+	if err != nil {
+		return refused("the details of the failure are no JSON: %v", err)
+	}
+	ev := history.Event{Type: history.EventFailed, Text: history.Text{Literal: details}}
+	if !current {
+		ev.Offer = cmd.Row.Offer
+	}
+	return applied(d.failUnit(v, st, ev, f))
+}
+
+func reportedFailure(r *history.Failure) (failure, []byte, error) {
+	if r == nil {
+		r = &history.Failure{}
+	}
+	f := failure{code: clean(r.Code), cause: clean(r.Message), final: r.NonRetryable}
+	if f.code == "" {
+		f.code = expr.StatesTaskFailed
+	}
+	if len(r.Details) == 0 {
+		return f, nil, nil
+	}
+	details, err := expr.Parse(r.Details)
+	if err != nil {
+		return f, nil, err
+	}
+	return f, expr.Marshal(details), nil
+}
+
+// progress keeps changed details of an attempt.
+func (d *decider) progress(v *history.Visit, cmd *history.Command) answer {
+	if len(cmd.Output) == 0 {
+		return applied(0)
+	}
+	details, err := expr.Parse(cmd.Output)
+	if err != nil {
+		return refused("the details are no JSON: %v", err)
+	}
+	text := expr.Marshal(details)
+	if u, _ := v.View(); bytes.Equal(u.Progress, text) {
+		return answer{outcome: history.Duplicate}
+	}
+	ev := history.Event{Type: history.EventProgressed, Scope: v.Scope().ID(), Text: history.Text{Literal: text}}
+	return applied(d.emit(ev))
+}
+
+// lost gives up the current offer: its outcome is unknown.
+func (d *decider) lost(v *history.Visit, st *definition.State, cmd *history.Command, current bool) answer {
+	if _, status := v.Unit(); !current || status == history.UnitUncertain {
+		return stale
+	}
+	d.noticeClaim(v, cmd)
+	d.touch(v)
+	ev := history.Event{Type: history.EventLost, Scope: v.Scope().ID(), Cause: clean(cmd.Reason)}
+	ev.Last = v.Redelivery() >= st.MaxRedeliveries
+	id := d.emit(ev)
+	if ev.Last && st.WhenUncertain == definition.UncertainFails {
+		f := failure{code: OrreryUncertain, cause: fmt.Sprintf("The outcome is unknown after %d deliveries.", v.Redelivery())}
+		d.failUnit(v, st, history.Event{Type: history.EventFailed}, f)
+	}
+	return applied(id)
+}
+
+// signal keeps a signal, and gives it to whoever has waited longest for it.
+func (d *decider) signal(cmd *history.Command) answer {
+	payload := []byte("null")
+	if len(cmd.Output) > 0 {
+		value, err := expr.Parse(cmd.Output)
+		if err != nil {
+			return refused("the payload is no JSON: %v", err)
+		}
+		payload = d.text(value)
+	}
+	name := clean(cmd.Signal)
+	if n, held := d.s.Signals(); n >= maxSignals || held+len(payload) > maxSignalBytes {
+		return refused("%d signals are waiting to be taken already", n)
+	}
+	id := d.emit(history.Event{
+		Type: history.EventSignalled, Scope: history.MainScope, Name: name, Text: history.Text{Literal: payload},
+		RequestID: clean(cmd.RequestID),
+	})
+	if v := d.s.Waiter(name); v != nil {
+		d.emit(history.Event{Type: history.EventTaken, Scope: v.Scope().ID()})
+	}
+	return applied(id)
+}
+
+func (d *decider) cancel(cmd *history.Command) answer {
+	reason := clean(cmd.Reason)
+	id := d.emit(history.Event{
+		Type: history.EventCancelling, Scope: history.MainScope, Cause: reason, RequestID: clean(cmd.RequestID),
+	})
+	d.end(history.Cancelled, failure{cause: reason})
+	return applied(id)
+}
+
+// resolve applies an operator's word on an uncertain unit.
+func (d *decider) resolve(cmd *history.Command) answer {
+	v := d.s.Unit(cmd.Row.Unit)
+	if v == nil {
+		return refused("there is no open unit %s", cmd.Row.Unit)
+	}
+	if _, status := v.Unit(); !v.HasRow() || status != history.UnitUncertain {
+		return refused("unit %s is not uncertain", cmd.Row.Unit)
+	}
+	st := d.state(v)
+	if st == nil {
+		return stale
+	}
+	var output []byte
+	f, details, err := reportedFailure(cmd.Failure)
+	if cmd.Resolution == history.ResolveCompleted {
+		var value expr.Value
+		if value, err = expr.Parse(cmd.Output); err == nil {
+			output = d.text(value)
+		}
+	}
+	if err != nil {
+		return refused("the output or the details are no JSON: %v", err)
+	}
+	rule := history.Event{
+		Type: history.EventRuled, Scope: v.Scope().ID(), Name: cmd.Resolution, RequestID: clean(cmd.RequestID),
+	}
+	d.touch(v)
+	switch cmd.Resolution {
+	case history.ResolveCompleted:
+		id := d.emit(rule)
+		ev := history.Event{Type: history.EventCompleted, Scope: rule.Scope}
+		ev.Text = d.s.Shorten(&ev, output)
+		d.emit(ev)
+		return applied(id)
+	case history.ResolveFailed:
+		id := d.emit(rule)
+		d.failUnit(v, st, history.Event{Type: history.EventFailed, Text: history.Text{Literal: details}}, f)
+		return applied(id)
+	case history.ResolveRetry:
+		return applied(d.emit(rule))
+	}
+	return refused("%q is no resolution", cmd.Resolution)
+}

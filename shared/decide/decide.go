@@ -1,0 +1,179 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/expr"
+	"github.com/orrery-dev/orrery/shared/history"
+)
+
+const (
+	// maxEvents is how many events a turn may have before it goes on in the next one. Commands are applied nevertheless.
+	maxEvents = 1000
+	// maxBytes is the same for the texts that the events of a turn write out.
+	maxBytes = 1 << 20
+	// snapshotEvery is after how many events a snapshot is due. A load folds at most 500: those, and what comes while the
+	// node must not write one.
+	snapshotEvery = 300
+)
+
+// Start opens an execution and decides as far as it goes by itself. The error is that of an input that is no JSON.
+func Start(m *definition.Machine, id history.ExecutionID, start history.Start, now history.Time) (*history.State, history.Turn, error) {
+	input, err := expr.Parse(start.Input)
+	if err != nil {
+		return nil, history.Turn{}, fmt.Errorf("start execution %s: input: %w", start.Name, err)
+	}
+	s := history.New()
+	t := history.Turn{Execution: id, Seq: 1, At: now, FirstEvent: 1}
+	d := &decider{m: m, s: s, t: &t, now: now, draw: newDraw(start.Seed)}
+	d.open(start, expr.Marshal(input))
+	d.proceed()
+	d.finish()
+	return s, t, d.err
+}
+
+// Handle decides commands, in order, into one turn, and folds the turn into s. The caller drops s when the turn is not
+// committed. The error is a definition that does not have what the state needs, or a kind of command that nobody knows;
+// s is then of no use any more.
+func Handle(m *definition.Machine, s *history.State, cmds []history.Command, now history.Time) (history.Turn, error) {
+	now = max(now, s.At())
+	t := history.Turn{Seq: s.LastSeq() + 1, At: now, FirstEvent: s.Events() + 1}
+	d := &decider{m: m, s: s, t: &t, now: now}
+	for i := range cmds {
+		d.draw = newDraw(cmds[i].Seed)
+		d.command(&cmds[i])
+		d.proceed()
+	}
+	d.finish()
+	return t, d.err
+}
+
+// HandOver records in the turn, before it is committed, that a waiting poll takes the i-th of its offers.
+func HandOver(m *definition.Machine, s *history.State, t *history.Turn, i int, claim history.Claim) error {
+	if i < 0 || i >= len(t.Offers) || t.Offers[i].Claim != nil || t.Offers[i].TokenTask {
+		return fmt.Errorf("hand over offer %d of turn %d: there is no such offer", i, t.Seq)
+	}
+	d := &decider{m: m, s: s, t: t, now: t.At}
+	v := s.Unit(t.Offers[i].Unit)
+	if v == nil || !v.HasRow() || v.Row() != t.Offers[i].RowRef {
+		return fmt.Errorf("hand over %s of turn %d: it is not open", t.Offers[i].Unit, t.Seq)
+	}
+	d.dispatched(v, claim)
+	t.Offers[i].Claim = &claim
+	t.WakeAt = s.WakeAt()
+	return d.err
+}
+
+// SnapshotDue tells whether the turn that s has just been through should carry a snapshot.
+func SnapshotDue(s *history.State) bool { return s.SinceSnapshot() >= snapshotEvery }
+
+// decider makes one turn.
+type decider struct {
+	m    *definition.Machine
+	s    *history.State
+	t    *history.Turn
+	now  history.Time
+	draw *draw
+	err  error // the first fault that ends the turn
+
+	size      int // bytes of the texts written so far
+	touched   []touched
+	touchedAt map[history.UnitKey]int // by unit, once there are many
+	claims    []claimed
+
+	// parsed is the text that was parsed or made last, with its value: mostly the next state's input.
+	parsed struct {
+		text  []byte
+		value expr.Value
+	}
+}
+
+// emit records an event and folds it.
+func (d *decider) emit(ev history.Event) history.EventID {
+	d.size += len(ev.Text.Literal)
+	for _, a := range ev.Assigned {
+		d.size += len(a.Text.Literal)
+	}
+	d.t.Events = append(d.t.Events, ev)
+	n := len(d.t.Events)
+	id := d.s.Events() + 1
+	if err := d.s.Apply(d.t.Seq, d.t.At, id, d.t.Events[n-1:]); err != nil {
+		d.fault(err)
+	}
+	return id
+}
+
+// fault keeps the first error.
+func (d *decider) fault(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+func (d *decider) faultf(format string, args ...any) { d.fault(fmt.Errorf(format, args...)) }
+
+// full tells that the turn must not go on by itself.
+func (d *decider) full() bool {
+	return d.err != nil || len(d.t.Events) >= maxEvents || d.size >= maxBytes
+}
+
+// open records the start and enters the first state.
+func (d *decider) open(start history.Start, input []byte) {
+	if start.Behaviour == 0 {
+		start.Behaviour = history.BehaviourLevel
+	}
+	if start.Timeout == 0 {
+		start.Timeout = int64(d.m.TimeoutSeconds) * 1000
+	}
+	start.Input, start.Seed = nil, 0
+	ev := history.Event{Type: history.EventStarted, Scope: history.MainScope, Start: &start, Text: history.Text{Literal: input}}
+	d.emit(ev)
+	d.enter(d.s.Scope(history.MainScope), d.m, d.m.StartAt)
+}
+
+// proceed goes on with what is ready.
+func (d *decider) proceed() {
+	for v := d.s.Ready(); v != nil && !d.full(); v = d.s.Ready() {
+		before := d.s.Events()
+		d.step(v)
+		if d.s.Events() == before {
+			d.faultf("state %s does not go on from phase %c", v.State(), v.Phase())
+		}
+	}
+}
+
+func (d *decider) step(v *history.Visit) {
+	st := d.state(v)
+	if st == nil {
+		return
+	}
+	switch v.Phase() {
+	case history.PhaseEntered:
+		d.begin(v, st)
+	case history.PhaseDone:
+		d.leave(v, st)
+	case history.PhaseFanned:
+		d.spread(v, st)
+	}
+}
+
+// state finds what the document says about the state of a visit.
+func (d *decider) state(v *history.Visit) *definition.State {
+	st := d.m.Find(v.State())
+	if st == nil {
+		d.faultf("the definition has no state %q", v.State())
+	}
+	return st
+}
+
+// finish fills in what the turn means outside of the history.
+func (d *decider) finish() {
+	d.effects()
+	d.t.WakeAt = d.s.WakeAt()
+	if d.s.Status().Ended() && len(d.t.Events) > 0 {
+		d.t.End = d.s.End()
+	}
+	d.t.Events = slices.Clip(d.t.Events)
+}

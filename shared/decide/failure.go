@@ -1,0 +1,187 @@
+package decide
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/expr"
+	"github.com/orrery-dev/orrery/shared/history"
+)
+
+// OrreryUncertain is the error of a unit whose outcome nobody knows, where its document does not wait for an operator.
+const OrreryUncertain = "Orrery.Uncertain"
+
+// maxDelay bounds the pause before another try where the document does not.
+const maxDelay = 99_999_999 * time.Second
+
+// failure is what Retry and Catch look at.
+type failure struct {
+	code, cause string
+	// heartbeat tells that a States.Timeout is also a States.HeartbeatTimeout.
+	heartbeat bool
+	// final forbids another try.
+	final bool
+}
+
+// matches tells whether one of the names of a Retry or Catch means the failure.
+func (f failure) matches(names []string) bool {
+	if f.code == expr.StatesRuntime {
+		return false
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		switch name {
+		case f.code, expr.StatesALL:
+			return true
+		case expr.StatesTaskFailed:
+			return f.code != expr.StatesTimeout
+		case expr.StatesHeartbeatTimeout:
+			return f.heartbeat
+		}
+		return false
+	})
+}
+
+// retry finds out whether the failure is tried again: the number of the retrier, from 1, and when. The first retrier
+// that matches decides, also when it is used up.
+func (d *decider) retry(v *history.Visit, st *definition.State, f failure) (retrier int, at history.Time) {
+	if f.final {
+		return 0, 0
+	}
+	for i := range st.Retry {
+		r := &st.Retry[i]
+		if !f.matches(r.ErrorEquals) {
+			continue
+		}
+		used := v.Retries(i + 1)
+		if used >= r.MaxAttempts {
+			return 0, 0
+		}
+		return i + 1, d.now.Add(d.pause(r, used))
+	}
+	return 0, 0
+}
+
+// pause is how long a retrier waits that has been used a number of times.
+func (d *decider) pause(r *definition.Retrier, used int) time.Duration {
+	most := maxDelay
+	if r.MaxDelaySeconds > 0 {
+		most = time.Duration(r.MaxDelaySeconds) * time.Second
+	}
+	delay := float64(r.IntervalSeconds) * math.Pow(r.BackoffRate, float64(used)) * float64(time.Second)
+	if !(delay < float64(most)) {
+		delay = float64(most)
+	}
+	if r.FullJitter {
+		delay *= d.draw.Float64()
+	}
+	return time.Duration(delay)
+}
+
+// fail deals with the failure of a visit that has no open unit: of its expressions, or of a Fail state.
+func (d *decider) fail(v *history.Visit, st *definition.State, f failure) {
+	if retrier, at := d.retry(v, st, f); retrier > 0 {
+		d.emit(history.Event{
+			Type: history.EventAgain, Scope: v.Scope().ID(), Error: f.code, Cause: f.cause, Retrier: retrier, At: at,
+		})
+		return
+	}
+	d.unhandled(v, st, f)
+}
+
+// unhandled looks for a catcher, and passes the failure on where there is none.
+func (d *decider) unhandled(v *history.Visit, st *definition.State, f failure) {
+	for i := range st.Catch {
+		c := &st.Catch[i]
+		if !f.matches(c.ErrorEquals) {
+			continue
+		}
+		x, err := c.Leave(d.exprScope(d.placeOf(v), d.value(v.Input())), f.code, f.cause)
+		if err != nil {
+			f = evaluation(v, err)
+			break
+		}
+		d.exit(v, st, x, c.Next, false)
+		return
+	}
+	d.propagate(v.Scope(), f)
+}
+
+// propagate hands the failure of a scope to what it is inside of.
+func (d *decider) propagate(c *history.Scope, f failure) {
+	p := c.Parent()
+	if p == nil {
+		d.end(history.Failed, f)
+		return
+	}
+	st := d.state(p)
+	if st == nil {
+		return
+	}
+	d.touchTree(p)
+	d.stopBranches(p, c)
+	code, cause := d.s.Failure()
+	ev := history.Event{Scope: p.Scope().ID(), Index: c.Index(), Error: f.code, Cause: f.cause}
+	if code == f.code && cause == f.cause {
+		ev.Error, ev.Cause, ev.Last = "", "", true
+	}
+	if retrier, at := d.retry(p, st, f); retrier > 0 {
+		ev.Type, ev.Retrier, ev.At = history.EventAgain, retrier, at
+		d.emit(ev)
+		return
+	}
+	ev.Type = history.EventBroken
+	d.emit(ev)
+	d.unhandled(p, st, f)
+}
+
+// stopBranches records that a branch or iteration has failed, and that the others are stopped.
+func (d *decider) stopBranches(p *history.Visit, failed *history.Scope) {
+	var events []history.Event
+	stop := func(c *history.Scope, iteration history.EventType) {
+		if p.Kind() == history.MapState {
+			events = append(events, history.Event{Type: iteration, Scope: p.Scope().ID(), Index: c.Index()})
+		}
+		events = aborts(events, c)
+	}
+	stop(failed, history.EventIterFailed)
+	for _, c := range p.Branches() {
+		if c != failed {
+			stop(c, history.EventIterCut)
+		}
+	}
+	for _, ev := range events {
+		d.emit(ev)
+	}
+}
+
+// aborts lists what tells that the states of a scope are stopped, from the outside in.
+func aborts(events []history.Event, c *history.Scope) []history.Event {
+	v := c.Visit()
+	if v == nil || !v.HasWork() {
+		return events
+	}
+	events = append(events, history.Event{Type: history.EventAborted, Scope: c.ID()})
+	for _, inner := range v.Branches() {
+		if v.Kind() == history.MapState {
+			events = append(events, history.Event{Type: history.EventIterCut, Scope: c.ID(), Index: inner.Index()})
+		}
+		events = aborts(events, inner)
+	}
+	return events
+}
+
+// end ends the execution without success.
+func (d *decider) end(status history.Status, f failure) {
+	for _, v := range d.s.OpenVisits() {
+		if v.HasRow() {
+			d.touch(v)
+		}
+	}
+	ev := history.Event{Type: history.EventEnded, Scope: history.MainScope, Status: status, Error: f.code, Cause: f.cause}
+	if code, cause := d.s.Failure(); code == f.code && cause == f.cause {
+		ev.Error, ev.Cause, ev.Last = "", "", true
+	}
+	d.emit(ev)
+}

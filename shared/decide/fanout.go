@@ -1,0 +1,94 @@
+package decide
+
+import (
+	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/expr"
+	"github.com/orrery-dev/orrery/shared/history"
+)
+
+// fanOut begins a try of a Parallel or a Map.
+func (d *decider) fanOut(v *history.Visit, st *definition.State) {
+	ev := history.Event{Type: history.EventFanned, Scope: v.Scope().ID()}
+	sc, entry, err := d.flow(d.placeOf(v), st, v.Input())
+	if err != nil {
+		d.fail(v, st, evaluation(v, err))
+		return
+	}
+	if st.Type == definition.Parallel {
+		ev.Index = len(st.Branches)
+		ev.Text = d.s.Shorten(&ev, d.text(entry.Effective))
+		d.emit(ev)
+		for _, c := range v.Branches() {
+			m := st.Branches[c.Index()]
+			d.enter(c, m, m.StartAt)
+		}
+		return
+	}
+	items, limit, err := d.items(sc, entry, st)
+	if err != nil {
+		d.fail(v, st, evaluation(v, err))
+		return
+	}
+	ev.Index, ev.Limit = len(items), limit
+	ev.Text = d.s.Shorten(&ev, expr.Marshal(items))
+	d.emit(ev)
+}
+
+// items evaluates what a Map iterates over, and how many iterations may run at once.
+func (d *decider) items(sc *expr.Scope, entry expr.Entry, st *definition.State) ([]expr.Value, int, error) {
+	inner := sc.With(entry.Input)
+	var limit int64
+	var err error
+	if st.MaxConcurrency != nil {
+		if limit, err = st.MaxConcurrency.Eval(inner); err != nil {
+			return nil, 0, err
+		}
+		if limit < 0 {
+			return nil, 0, &expr.Error{Name: expr.StatesRuntime, Cause: "MaxConcurrency must not be negative."}
+		}
+	}
+	var items []expr.Value
+	if st.Items != nil {
+		items, err = st.Items.Eval(inner)
+	} else if list, ok := entry.Effective.([]expr.Value); ok {
+		items = list
+	} else {
+		err = &expr.Error{Name: expr.StatesRuntime, Cause: "The input of a Map must be an array."}
+	}
+	if err == nil && len(items) > history.MaxBranches {
+		err = &expr.Error{Name: expr.StatesRuntime, Cause: "A Map has too many items."}
+	}
+	return items, int(min(limit, history.MaxBranches)), err
+}
+
+// spread begins the iterations that may run, or joins the branches or iterations when all have ended.
+func (d *decider) spread(v *history.Visit, st *definition.State) {
+	for v.Unfanned() && !d.full() {
+		if !d.iterate(v, st) {
+			return
+		}
+	}
+	if v.Complete() {
+		d.emit(history.Event{Type: history.EventJoined, Scope: v.Scope().ID()})
+	}
+}
+
+// iterate begins the next iteration; false where its input cannot be made, and the Map has failed.
+func (d *decider) iterate(v *history.Visit, st *definition.State) bool {
+	index, item := v.Next()
+	ev := history.Event{Type: history.EventIterBegun, Scope: v.Scope().ID(), Index: index}
+	sc, entry, err := d.flow(d.placeOf(v), st, v.Input())
+	var input expr.Value
+	if err == nil {
+		input, err = st.Flow.Item(sc.With(entry.Input), index, d.value(item))
+	}
+	if err != nil {
+		d.touchTree(v)
+		d.fail(v, st, evaluation(v, err))
+		return false
+	}
+	ev.Text = d.s.Shorten(&ev, d.text(input))
+	d.emit(ev)
+	d.enter(v.Branch(index), st.Processor, st.Processor.StartAt)
+	return true
+}

@@ -1,0 +1,123 @@
+package decide
+
+import (
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/expr"
+	"github.com/orrery-dev/orrery/shared/history"
+)
+
+// place is where something is evaluated: a state of a scope, entered or about to be.
+type place struct {
+	scope *history.Scope
+	state string
+	at    history.Time // entered
+	// retries counts the tries after the first, where the state is of a kind that has them.
+	retries  int
+	hasTries bool
+}
+
+func (d *decider) placeOf(v *history.Visit) place {
+	return place{
+		scope: v.Scope(), state: v.State(), at: v.EnteredAt(), retries: v.Retries(0),
+		hasTries: v.Kind() == history.TaskState || v.Kind() == history.ParallelState || v.Kind() == history.MapState,
+	}
+}
+
+// exprScope is what expressions at the place can see, with input as `$`.
+func (d *decider) exprScope(p place, input expr.Value) *expr.Scope {
+	return &expr.Scope{
+		Input:     input,
+		Context:   func() *expr.Object { return d.contextObject(p) },
+		Variables: func(name string) (expr.Value, bool) { return d.variable(p.scope, name) },
+		Draw:      d.draw,
+	}
+}
+
+func (d *decider) variable(c *history.Scope, name string) (expr.Value, bool) {
+	text, ok := c.Variable(name)
+	if !ok {
+		return nil, false
+	}
+	return d.value(text), true
+}
+
+// value parses a text that the state holds; it was made by expr.
+func (d *decider) value(text []byte) expr.Value {
+	if len(text) > 0 && len(text) == len(d.parsed.text) && &text[0] == &d.parsed.text[0] {
+		return d.parsed.value
+	}
+	v, err := expr.Parse(text)
+	if err != nil {
+		d.faultf("a text of the state: %w", err)
+		return nil
+	}
+	d.parsed.text, d.parsed.value = text, v
+	return v
+}
+
+// text prints a value, and keeps the two together for whoever reads it next.
+func (d *decider) text(v expr.Value) []byte {
+	text := expr.Marshal(v)
+	d.parsed.text, d.parsed.value = text, v
+	return text
+}
+
+// contextObject is what `$$` means at the place.
+func (d *decider) contextObject(p place) *expr.Object {
+	start := d.s.Start()
+	id, machine := start.ContextID, start.MachineID
+	if id == "" {
+		id = start.Namespace + "/" + start.Name
+	}
+	if machine == "" {
+		machine = start.Namespace + "/" + start.Workflow
+	}
+	o := expr.NewObject(
+		expr.Member{Name: "Execution", Value: expr.NewObject(
+			expr.Member{Name: "Id", Value: id},
+			expr.Member{Name: "Input", Value: d.value(d.s.Input())},
+			expr.Member{Name: "StartTime", Value: timestamp(d.s.StartedAt())},
+			expr.Member{Name: "Name", Value: start.Name},
+			expr.Member{Name: "RoleArn", Value: ""},
+			expr.Member{Name: "RedriveCount", Value: expr.NumberOf(0)},
+		)},
+		expr.Member{Name: "StateMachine", Value: expr.NewObject(
+			expr.Member{Name: "Id", Value: machine},
+			expr.Member{Name: "Name", Value: start.Workflow},
+		)},
+	)
+	state := expr.NewObject(
+		expr.Member{Name: "Name", Value: p.state},
+		expr.Member{Name: "EnteredTime", Value: timestamp(p.at)},
+	)
+	if p.hasTries {
+		state.Set("RetryCount", expr.NumberOf(int64(p.retries)))
+	}
+	o.Set("State", state)
+	if item := d.itemObject(p.scope); item != nil {
+		o.Set("Map", expr.NewObject(expr.Member{Name: "Item", Value: item}))
+	}
+	return o
+}
+
+// itemObject shows the innermost iteration around a scope; nil where there is none.
+func (d *decider) itemObject(c *history.Scope) *expr.Object {
+	for ; c.Parent() != nil; c = c.Parent().Scope() {
+		if item := c.Parent().Item(c.Index()); item != nil {
+			return expr.NewObject(
+				expr.Member{Name: "Index", Value: expr.NumberOf(int64(c.Index()))},
+				expr.Member{Name: "Value", Value: d.value(item)},
+			)
+		}
+	}
+	return nil
+}
+
+func timestamp(t history.Time) string { return t.Time().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// seconds converts a number of seconds that may be too large for a time.Duration.
+func seconds(n int64) time.Duration {
+	const most = int64(1<<63-1) / int64(time.Second)
+	return time.Duration(min(n, most)) * time.Second
+}

@@ -1,0 +1,95 @@
+package decide
+
+import (
+	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/expr"
+	"github.com/orrery-dev/orrery/shared/history"
+)
+
+// noTimeout is the value of TimeoutSeconds that stands for none.
+const noTimeout = 99_999_999
+
+// schedule begins an attempt of a Task.
+func (d *decider) schedule(v *history.Visit, st *definition.State) {
+	ev, work, err := d.scheduled(v, st)
+	if err != nil {
+		d.fail(v, st, evaluation(v, err))
+		return
+	}
+	d.touch(v)
+	ev.Text = d.s.Shorten(&ev, work)
+	d.emit(ev)
+	if ev.Unit == history.SignalUnit && d.s.HasSignal(ev.Name) {
+		d.emit(history.Event{Type: history.EventTaken, Scope: ev.Scope})
+	}
+}
+
+// scheduled evaluates what an attempt is given.
+func (d *decider) scheduled(v *history.Visit, st *definition.State) (history.Event, []byte, error) {
+	ev := history.Event{Type: history.EventScheduled, Scope: v.Scope().ID()}
+	sc, entry, err := d.flow(d.placeOf(v), st, v.Input())
+	if err != nil {
+		return ev, nil, err
+	}
+	inner := sc.With(entry.Input)
+	if ev.Timeout, err = milliseconds(st.TimeoutSeconds, inner); err != nil {
+		return ev, nil, err
+	}
+	if ev.Timeout == noTimeout*1000 {
+		ev.Timeout = 0
+	}
+	if ev.Heartbeat, err = milliseconds(st.HeartbeatSeconds, inner); err != nil {
+		return ev, nil, err
+	}
+	switch st.Resource.Kind {
+	case definition.ResourceSignal:
+		ev.Unit, ev.Name = history.SignalUnit, st.Resource.Signal
+	case definition.ResourceWorker:
+		ev.Queue = int64(st.QueueTimeoutSeconds) * 1000
+	default:
+		d.faultf("state %s: a resource of kind %s", st.Name, st.Resource.Kind)
+	}
+	if st.IdempotencyKey != nil && v.Attempt() == 0 {
+		if ev.Key, err = st.IdempotencyKey.Eval(inner); err != nil {
+			return ev, nil, err
+		}
+	}
+	return ev, d.text(entry.Effective), nil
+}
+
+func milliseconds(field expr.Field[int64], sc *expr.Scope) (int64, error) {
+	if field == nil {
+		return 0, nil
+	}
+	n, err := field.Eval(sc)
+	if err != nil {
+		return 0, err
+	}
+	if n <= 0 || n > noTimeout {
+		return 0, &expr.Error{Name: expr.StatesRuntime, Cause: "A time limit must be between 1 and 99999999 seconds."}
+	}
+	return n * 1000, nil
+}
+
+// dispatched records a claim of the current offer.
+func (d *decider) dispatched(v *history.Visit, claim history.Claim) history.EventID {
+	ev := history.Event{
+		Type: history.EventDispatched, Scope: v.Scope().ID(), Worker: claim.Worker, Session: claim.Session,
+	}
+	if claim.At != d.now {
+		ev.At = claim.At
+	}
+	return d.emit(ev)
+}
+
+// failUnit records that an attempt failed by a report or a word, and deals with it.
+func (d *decider) failUnit(v *history.Visit, st *definition.State, ev history.Event, f failure) history.EventID {
+	retrier, at := d.retry(v, st, f)
+	ev.Retrier, ev.At = retrier, at
+	ev.Scope, ev.Error, ev.Cause = v.Scope().ID(), f.code, f.cause
+	id := d.emit(ev)
+	if retrier == 0 {
+		d.unhandled(v, st, f)
+	}
+	return id
+}

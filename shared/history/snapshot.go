@@ -1,0 +1,388 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ErrUnknownFormat is a snapshot that a newer version wrote. It is skipped: the history is folded instead.
+var ErrUnknownFormat = errors.New("history: unknown snapshot format")
+
+// snapshotFormat is what Snapshot writes and Restore reads.
+const snapshotFormat = 1
+
+// A snapshot is a line of JSON, then the texts of the state, each once, without anything between them. The line says how
+// long each of them is and refers to it by its number, from 1; 0 is no text.
+type snapshot struct {
+	Format     int          `json:"format"`
+	Start      rowStart     `json:"start"`
+	Input      int          `json:"input"`
+	StartedAt  Time         `json:"started"`
+	Seq        Seq          `json:"seq"`
+	Events     EventID      `json:"events"`
+	At         Time         `json:"at"`
+	Status     Status       `json:"status"`
+	End        *snapEnd     `json:"end,omitempty"`
+	Error      string       `json:"error,omitempty"`
+	Cause      string       `json:"cause,omitempty"`
+	Cancelling bool         `json:"cancelling,omitempty"`
+	LastScope  ScopeID      `json:"last"`
+	Main       *snapScope   `json:"main,omitempty"`
+	Ready      []ScopeID    `json:"ready,omitempty"`
+	Waiters    []ScopeID    `json:"waiters,omitempty"`
+	Signals    []snapSignal `json:"signals,omitempty"`
+	Reports    []RowRef     `json:"reports,omitempty"`
+	Texts      []int        `json:"texts,omitempty"`
+}
+
+type snapEnd struct {
+	Status Status `json:"status"`
+	Output int    `json:"output,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Cause  string `json:"cause,omitempty"`
+}
+
+type snapSignal struct {
+	Name string  `json:"name"`
+	Text int     `json:"text"`
+	ID   EventID `json:"id"`
+}
+
+type snapScope struct {
+	ID     ScopeID        `json:"id"`
+	Index  int            `json:"i,omitempty"`
+	Data   int            `json:"data"`
+	Status scopeStatus    `json:"status,omitempty"`
+	Vars   map[string]int `json:"vars,omitempty"`
+	Visits map[string]int `json:"visits,omitempty"`
+	Last   EventID        `json:"last"`
+	Visit  *snapVisit     `json:"visit,omitempty"`
+}
+
+type snapVisit struct {
+	ID        EventID   `json:"id"`
+	State     string    `json:"state"`
+	Kind      StateKind `json:"kind"`
+	Key       UnitKey   `json:"key"`
+	EnteredAt Time      `json:"at"`
+	Input     int       `json:"input"`
+	Value     int       `json:"value"`
+	Work      int       `json:"work,omitempty"`
+	Phase     Phase     `json:"phase"`
+	Attempt   int       `json:"attempt,omitempty"`
+	Retries   []int     `json:"retries,omitempty"`
+	Until     Time      `json:"until,omitempty"`
+	Unit      *snapUnit `json:"unit,omitempty"`
+	Fan       *snapFan  `json:"fan,omitempty"`
+}
+
+type snapUnit struct {
+	Kind        UnitKind   `json:"kind,omitempty"`
+	Status      UnitStatus `json:"status,omitempty"`
+	Signal      string     `json:"signal,omitempty"`
+	Key         string     `json:"key,omitempty"`
+	Offer       int        `json:"offer,omitempty"`
+	Redelivery  int        `json:"redelivery,omitempty"`
+	ScheduledAt Time       `json:"scheduled,omitempty"`
+	OfferedAt   Time       `json:"offered,omitempty"`
+	ClaimedAt   Time       `json:"claimed,omitempty"`
+	Timeout     int64      `json:"timeout,omitempty"`
+	Heartbeat   int64      `json:"heartbeat,omitempty"`
+	Queue       int64      `json:"queue,omitempty"`
+	Worker      string     `json:"worker,omitempty"`
+	Session     string     `json:"session,omitempty"`
+	Progress    int        `json:"progress,omitempty"`
+}
+
+type snapFan struct {
+	Limit    int         `json:"limit,omitempty"`
+	Count    int         `json:"n"`
+	Next     int         `json:"next,omitempty"`
+	Active   int         `json:"active,omitempty"`
+	Done     int         `json:"done,omitempty"`
+	Tail     EventID     `json:"tail"`
+	Branches []snapScope `json:"branches,omitempty"`
+	Results  map[int]int `json:"results,omitempty"`
+}
+
+// Snapshot writes the whole state, so that a load need not fold what was before it. Equal states give equal bytes. It
+// also notes, outside the folded state, that SinceSnapshot counts from here.
+func (s *State) Snapshot() []byte {
+	w := snapWriter{number: map[string]int{}}
+	sn := snapshot{
+		Format: snapshotFormat, Start: s.start.row(), Input: w.text(s.start.Input), StartedAt: s.startedAt,
+		Seq: s.seq, Events: s.events, At: s.at, Status: s.status, Error: s.failure.code, Cause: s.failure.cause,
+		Cancelling: s.cancelled, LastScope: s.lastScope, Ready: scopesOf(s.ready), Waiters: scopesOf(s.waiters),
+		Reports: s.reports,
+	}
+	if e := s.end; e != nil {
+		sn.End = &snapEnd{Status: e.Status, Output: w.text(e.Output), Error: e.Error, Cause: e.Cause}
+	}
+	for _, g := range s.signals {
+		sn.Signals = append(sn.Signals, snapSignal{Name: g.name, Text: w.text(g.text), ID: g.id})
+	}
+	if c := s.scopes[MainScope]; c != nil {
+		main := w.scope(c)
+		sn.Main = &main
+	}
+	sn.Texts = w.lengths
+	s.snapshotAt = s.events
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(sn); err != nil {
+		panic("history: a snapshot is plain data: " + err.Error())
+	}
+	out.Write(w.texts)
+	return out.Bytes()
+}
+
+func scopesOf(visits []*Visit) []ScopeID {
+	var ids []ScopeID
+	for _, v := range visits {
+		if v != nil {
+			ids = append(ids, v.scope.id)
+		}
+	}
+	return ids
+}
+
+// snapWriter collects the texts.
+type snapWriter struct {
+	number  map[string]int
+	lengths []int
+	texts   []byte
+}
+
+func (w *snapWriter) text(b []byte) int {
+	if b == nil {
+		return 0
+	}
+	if n := w.number[string(b)]; n > 0 {
+		return n
+	}
+	w.lengths = append(w.lengths, len(b))
+	w.texts = append(w.texts, b...)
+	w.number[string(b)] = len(w.lengths)
+	return len(w.lengths)
+}
+
+func (w *snapWriter) scope(c *Scope) snapScope {
+	sc := snapScope{ID: c.id, Index: c.index, Data: w.text(c.data), Status: c.status, Visits: c.visits, Last: c.last}
+	for _, name := range slices.Sorted(maps.Keys(c.vars)) {
+		if sc.Vars == nil {
+			sc.Vars = make(map[string]int, len(c.vars))
+		}
+		sc.Vars[name] = w.text(c.vars[name])
+	}
+	if c.visit != nil {
+		sc.Visit = w.visit(c.visit)
+	}
+	return sc
+}
+
+func (w *snapWriter) visit(v *Visit) *snapVisit {
+	sv := &snapVisit{
+		ID: v.id, State: v.state, Kind: v.kind, Key: v.key, EnteredAt: v.enteredAt, Input: w.text(v.input),
+		Value: w.text(v.value), Work: w.text(v.work), Phase: v.phase, Attempt: v.attempt, Retries: v.retries, Until: v.until,
+	}
+	if u := v.unit; u.key != "" || u.scheduledAt != 0 {
+		sv.Unit = &snapUnit{
+			Kind: u.kind, Status: u.status, Signal: u.signal, Key: u.key, Offer: u.offer, Redelivery: u.redelivery,
+			ScheduledAt: u.scheduledAt, OfferedAt: u.offeredAt, ClaimedAt: u.claimedAt, Timeout: u.timeout,
+			Heartbeat: u.heartbeat, Queue: u.queue, Worker: u.worker, Session: u.session, Progress: w.text(u.progress),
+		}
+	}
+	if f := v.fan; f != nil {
+		sv.Fan = &snapFan{
+			Limit: f.limit, Count: len(f.branches), Next: f.next, Active: f.active, Done: f.done, Tail: f.tail,
+			Results: map[int]int{},
+		}
+		for i, c := range f.branches {
+			if c != nil {
+				sv.Fan.Branches = append(sv.Fan.Branches, w.scope(c))
+			}
+			if f.results[i] != nil {
+				sv.Fan.Results[i] = w.text(f.results[i])
+			}
+		}
+	}
+	return sv
+}
+
+// Restore reads what Snapshot wrote. The error is ErrUnknownFormat where a newer version wrote it.
+func Restore(data []byte) (*State, error) {
+	line, texts, _ := bytes.Cut(data, []byte{'\n'})
+	var probe struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(line, &probe); err != nil {
+		return nil, fmt.Errorf("history: restore snapshot: %w", err)
+	}
+	if probe.Format != snapshotFormat {
+		return nil, fmt.Errorf("%w: %d", ErrUnknownFormat, probe.Format)
+	}
+	var sn snapshot
+	if err := json.Unmarshal(line, &sn); err != nil {
+		return nil, fmt.Errorf("history: restore snapshot: %w", err)
+	}
+	r := snapReader{texts: make([][]byte, 1, len(sn.Texts)+1)}
+	for _, n := range sn.Texts {
+		if n < 0 || n > len(texts) {
+			return nil, fmt.Errorf("history: restore snapshot: %d bytes of texts are missing", n-len(texts))
+		}
+		r.texts = append(r.texts, texts[:n:n])
+		texts = texts[n:]
+	}
+	s := r.state(&sn)
+	if r.err != nil {
+		return nil, fmt.Errorf("history: restore snapshot: %w", r.err)
+	}
+	return s, nil
+}
+
+// snapReader builds the state; the first fault stays in err.
+type snapReader struct {
+	s     *State
+	texts [][]byte
+	err   error
+}
+
+func (r *snapReader) text(n int) []byte {
+	if n < 0 || n >= len(r.texts) {
+		r.fail("there is no text %d", n)
+		return nil
+	}
+	return r.texts[n]
+}
+
+func (r *snapReader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (r *snapReader) state(sn *snapshot) *State {
+	s := New()
+	r.s = s
+	s.start = *sn.Start.start()
+	s.start.Input = r.text(sn.Input)
+	s.startedAt, s.seq, s.events, s.snapshotAt, s.at = sn.StartedAt, sn.Seq, sn.Events, sn.Events, sn.At
+	s.status, s.failure, s.cancelled = sn.Status, failure{sn.Error, sn.Cause}, sn.Cancelling
+	s.lastScope, s.reports = sn.LastScope, sn.Reports
+	if s.start.Timeout > 0 {
+		s.deadline = s.startedAt.Add(millis(s.start.Timeout))
+	}
+	if e := sn.End; e != nil {
+		s.end = &End{Status: e.Status, Output: r.text(e.Output), Error: e.Error, Cause: e.Cause}
+	}
+	for _, g := range sn.Signals {
+		text := r.text(g.Text)
+		s.signals = append(s.signals, signal{name: g.Name, text: text, id: g.ID})
+		s.held += len(text)
+	}
+	if sn.Main != nil {
+		r.scope(sn.Main, nil)
+	}
+	for _, v := range r.visits(sn.Ready) {
+		s.markReady(v)
+	}
+	s.waiters = r.visits(sn.Waiters)
+	return s
+}
+
+func (r *snapReader) visits(ids []ScopeID) []*Visit {
+	var list []*Visit
+	for _, id := range ids {
+		if c := r.s.scopes[id]; c != nil && c.visit != nil {
+			list = append(list, c.visit)
+			continue
+		}
+		r.fail("scope %d has no visit", id)
+	}
+	return list
+}
+
+func (r *snapReader) scope(sc *snapScope, parent *Visit) *Scope {
+	c := &Scope{
+		id: sc.ID, parent: parent, index: sc.Index, data: r.text(sc.Data), status: sc.Status, visits: sc.Visits, last: sc.Last,
+	}
+	if parent != nil {
+		c.prefix = fmt.Sprintf("%s[%d]/", parent.key, c.index)
+	}
+	for name, n := range sc.Vars {
+		if c.vars == nil {
+			c.vars = make(map[string][]byte, len(sc.Vars))
+		}
+		c.vars[name] = r.text(n)
+	}
+	r.s.scopes[c.id] = c
+	if sc.Visit != nil {
+		r.visit(sc.Visit, c)
+	}
+	return c
+}
+
+func (r *snapReader) visit(sv *snapVisit, c *Scope) {
+	v := &Visit{
+		scope: c, id: sv.ID, state: sv.State, kind: sv.Kind, key: sv.Key, enteredAt: sv.EnteredAt, input: r.text(sv.Input),
+		value: r.text(sv.Value), work: r.text(sv.Work), phase: sv.Phase, attempt: sv.Attempt, retries: sv.Retries, until: sv.Until,
+	}
+	c.visit = v
+	if u := sv.Unit; u != nil {
+		v.unit = unit{
+			kind: u.Kind, status: u.Status, signal: u.Signal, key: u.Key, offer: u.Offer, redelivery: u.Redelivery,
+			scheduledAt: u.ScheduledAt, offeredAt: u.OfferedAt, claimedAt: u.ClaimedAt, timeout: u.Timeout,
+			heartbeat: u.Heartbeat, queue: u.Queue, worker: u.Worker, session: u.Session, progress: r.text(u.Progress),
+		}
+	}
+	if sv.Fan != nil {
+		r.fan(sv.Fan, v)
+	}
+	if r.s.status == Running && c.status == scopeRuns && v.waits() {
+		r.s.units[v.key] = v
+		r.s.setTimer(v)
+	}
+}
+
+// waits tells whether the visit belongs among the open units.
+func (v *Visit) waits() bool {
+	return v.phase == PhaseOpen || v.phase == PhaseRetrying ||
+		v.phase == PhaseEntered && v.kind == WaitState && v.until > v.enteredAt
+}
+
+func (r *snapReader) fan(sf *snapFan, v *Visit) {
+	if sf.Count < 0 || sf.Count > MaxBranches {
+		r.fail("%d branches", sf.Count)
+		return
+	}
+	f := &fan{
+		limit: sf.Limit, next: sf.Next, active: sf.Active, done: sf.Done, tail: sf.Tail,
+		branches: make([]*Scope, sf.Count), results: make([][]byte, sf.Count),
+	}
+	if v.kind == MapState {
+		f.items, _ = splitArray(v.work)
+		if len(f.items) != sf.Count || f.next > sf.Count {
+			r.fail("%d items for %d iterations", len(f.items), sf.Count)
+		}
+	}
+	v.fan = f
+	for i := range sf.Branches {
+		if n := sf.Branches[i].Index; n < 0 || n >= sf.Count {
+			r.fail("no branch %d", n)
+			continue
+		}
+		f.branches[sf.Branches[i].Index] = r.scope(&sf.Branches[i], v)
+	}
+	for i, n := range sf.Results {
+		if i < 0 || i >= sf.Count {
+			r.fail("no result %d", i)
+			continue
+		}
+		f.results[i] = r.text(n)
+	}
+}
