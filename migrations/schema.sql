@@ -1,0 +1,392 @@
+-- The schema as the migrations leave it: the page to read. A test compares it with them.
+--
+-- Times are the database's. Sizes: an execution of one task leaves one row in execution and two in history; task and inbox
+-- are empty when nothing is under way.
+
+-- The cluster: its settings, the nodes, and who owns which partition.
+
+create schema orrery;
+
+-- One row: what is fixed when the database is initialised.
+create table orrery.cluster (
+    one            boolean primary key default true check (one),
+    mac_key        bytea not null check (length(mac_key) = 32),  -- signs task tokens
+    behaviour      integer not null default 1 check (behaviour >= 1),
+    initialised_at timestamptz not null default now()
+);
+
+-- Counters that grow with every change of what they name, so that a look at one row tells whether to read the rest.
+-- They are raised last in a transaction.
+create table orrery.generation (
+    name  text primary key check (name in ('owners', 'definitions')),
+    value bigint not null default 1
+);
+
+-- One row per incarnation of a node. Its fence number names it in locks and in other tables; the database hands out
+-- each number once. The heartbeat is the only column that is written often, and is in no index.
+create table orrery.node (
+    fence        integer generated always as identity primary key,
+    id           text not null check (length(id) between 1 and 128),
+    incarnation  uuid not null default gen_random_uuid(),
+    address      text not null check (length(address) <= 512),
+    behaviour    integer not null check (behaviour >= 1),
+    started_at   timestamptz not null,
+    heartbeat_at timestamptz not null,
+    -- fenced: others have taken its partitions, or may; left: it stopped cleanly. Neither commits again.
+    ended        text check (ended in ('fenced', 'left')),
+    ended_at     timestamptz,
+    constraint node_end check ((ended is null) = (ended_at is null))
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
+
+-- Only one incarnation runs under an id.
+create unique index node_id on orrery.node (id) where ended is null;
+
+-- The parts over which executions are spread. Their number never changes. The epoch counts the changes of owner.
+create table orrery.partition (
+    id         smallint primary key check (id >= 0),
+    epoch      bigint not null default 0 check (epoch >= 0),
+    fence      integer references orrery.node (fence),
+    changed_at timestamptz not null default now(),
+    constraint partition_owner check (fence is null or epoch > 0)
+) with (fillfactor = 50);
+
+-- Checks raise, because COMMIT travels in the same pipeline as the statement that it checks: a result of no rows would not
+-- stop it. The detail of the error names who is at fault, so that the rest of a batch is sent again without them.
+--
+--   OR001  the incarnation is fenced or gone
+--   OR002  partitions have another epoch          detail: their numbers
+--   OR003  executions or their inboxes changed    detail: numbers of executions
+--   OR004  something durable comes first          detail: numbers of executions
+--   OR005  rows are locked by others              detail: numbers of executions
+
+create function orrery.forbid(code text, complaint text, culprits bigint[]) returns void
+language plpgsql as $$
+begin
+    if cardinality(culprits) > 0 then
+        raise exception using errcode = code, message = complaint,
+            detail = (select string_agg(distinct c::text, ',') from unnest(culprits) as c);
+    end if;
+end
+$$;
+
+create function orrery.expect(code text, complaint text, wanted bigint[], found bigint[]) returns void
+language plpgsql as $$
+begin
+    if cardinality(wanted) is distinct from cardinality(found) then
+        perform orrery.forbid(code, complaint, array(select unnest(wanted) except all select unnest(found)));
+    end if;
+end
+$$;
+
+-- Raises unless the incarnation may commit under the given epochs (I1). It stands in a statement of its own after the one
+-- that locks the fence, so that it sees what was committed while that waited.
+create function orrery.check_fence(incarnation integer, partitions smallint[], epochs bigint[]) returns void
+language plpgsql as $$
+declare
+    lost smallint[];
+begin
+    if not exists (select from orrery.node n where n.fence = incarnation and n.ended is null) then
+        raise exception using errcode = 'OR001', message = 'this incarnation is fenced or gone';
+    end if;
+    lost := array(
+        select w.id
+        from unnest(partitions, epochs) as w (id, epoch)
+        left join orrery.partition p on p.id = w.id
+        where p.fence is distinct from incarnation or p.epoch <> w.epoch);
+    if cardinality(lost) > 0 then
+        raise exception using errcode = 'OR002', message = 'partitions have another epoch',
+            detail = array_to_string(lost, ',');
+    end if;
+end
+$$;
+
+-- Namespaces, and the workflows published in them.
+
+create table orrery.namespace (
+    id         integer generated always as identity primary key,
+    name       text not null unique check (length(name) between 1 and 128),
+    created_at timestamptz not null default now()
+);
+
+-- One row per version, never changed. Executions name their version by its number.
+create table orrery.definition (
+    id           bigint generated always as identity primary key,
+    namespace    integer not null references orrery.namespace (id),
+    name         text not null check (length(name) between 1 and 256),
+    version      integer not null check (version >= 1),
+    hash         text not null check (length(hash) = 64),  -- SHA-256 of the document, hexadecimal
+    document     text not null,                            -- normalised JSON
+    published_at timestamptz not null default now(),
+    unique (namespace, name, version)
+);
+
+-- Executions and what they leave behind.
+--
+-- No foreign keys here: each would lock its parent's row at every insert and write that to the log. What they would
+-- guard is written in one transaction by one statement.
+
+-- One narrow row per kept execution. last_seq is in no index, so that a turn without a change of timer stays a HOT update.
+-- Input and output are in the history's first and last turn.
+create table orrery.execution (
+    id         bigint generated always as identity primary key,
+    definition bigint not null,
+    started_at timestamptz not null,
+    ended_at   timestamptz,
+    wake_at    timestamptz,   -- the earliest timer of the state
+    namespace  integer not null,
+    born       date not null default (now() at time zone 'utc')::date,  -- which partition of history it is in
+    last_seq   integer not null check (last_seq >= 1),
+    partition  smallint not null check (partition >= 0),
+    status     smallint not null,   -- 1 running, 2 succeeded, 3 failed, 4 timed out, 5 cancelled
+    ending     boolean not null default false,   -- its end cannot get the lock: inserts into its inbox stand back
+    name       text not null check (length(name) between 1 and 256),
+    input_hash bytea not null check (length(input_hash) between 1 and 32),
+    trace      text,   -- W3C traceparent of who started it
+    constraint execution_status check (status between 1 and 5),
+    constraint execution_end check ((status = 1) = (ended_at is null)),
+    constraint execution_timer check (status = 1 or (wake_at is null and not ending))
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+
+create unique index execution_name on orrery.execution (namespace, name);
+create index execution_wake on orrery.execution (partition, wake_at) where wake_at is not null;
+
+-- One row per turn, its events inside. By day of the execution's start, so that retention drops whole days; an execution that outlives
+-- its day is moved to 'infinity'.
+create table orrery.history (
+    execution   bigint not null,
+    at          timestamptz not null,
+    born        date not null,
+    seq         integer not null check (seq >= 1),
+    first_event integer not null check (first_event >= 1),
+    events      text not null,
+    primary key (born, execution, seq)
+) partition by range (born);
+
+create table orrery.history_infinity partition of orrery.history for values from ('infinity') to (maxvalue);
+
+-- The newest state of an execution, so that loading folds only what came after it.
+create table orrery.snapshot (
+    execution bigint not null,
+    born      date not null,
+    seq       integer not null check (seq >= 1),
+    state     bytea not null,
+    primary key (born, execution, seq)
+) partition by range (born);
+
+create table orrery.snapshot_infinity partition of orrery.snapshot for values from ('infinity') to (maxvalue);
+
+-- Executions that cannot go on without a human: their inbox and their timers wait.
+create table orrery.blocked (
+    execution  bigint primary key,
+    partition  smallint not null,
+    reason     text not null,
+    blocked_at timestamptz not null default now()
+);
+
+-- Makes the partitions of history and snapshots from today to so many days ahead, and returns how many were missing.
+-- CREATE TABLE LIKE and ATTACH, because CREATE TABLE ... PARTITION OF waits for every reader of the parent and holds up
+-- every insert meanwhile.
+create function orrery.make_days(ahead integer) returns integer
+language plpgsql security definer set search_path = pg_catalog set lock_timeout = '1s' as $$
+declare
+    today  date := (now() at time zone 'utc')::date;
+    day    date;
+    parent text;
+    child  text;
+    made   integer := 0;
+begin
+    perform pg_advisory_xact_lock(20307, 2);
+    for day, parent in
+        select today + d, p from generate_series(0, ahead) as d cross join unnest(array['history', 'snapshot']) as p
+    loop
+        child := parent || to_char(day, '_YYYYMMDD');
+        continue when to_regclass('orrery.' || child) is not null;
+        execute format('create table orrery.%I (like orrery.%I including all)', child, parent);
+        execute format('alter table orrery.%I attach partition orrery.%I for values from (%L) to (%L)',
+            parent, child, day, day + 1);
+        made := made + 1;
+    end loop;
+    return made;
+end
+$$;
+
+-- Workers' sessions and the task queue.
+
+create table orrery.session (
+    id            uuid primary key default gen_random_uuid(),
+    registered_at timestamptz not null default now(),
+    seen_at       timestamptz not null default now(),   -- the last contact
+    beat_at       timestamptz,                          -- the last numbered heartbeat
+    beat          bigint not null default 0 check (beat >= 0),
+    namespace     integer not null references orrery.namespace (id),
+    worker        text not null check (length(worker) between 1 and 256),
+    language      text not null default '',
+    -- The contracts that it announces, a task and its version at each place.
+    tasks         text[] not null,
+    versions      integer[] not null,
+    -- What its last heartbeat listed: 'execution/attempt/offer/unit'.
+    held          text[] not null default '{}',
+    constraint session_contracts check (cardinality(tasks) = cardinality(versions) and cardinality(tasks) > 0),
+    constraint session_beat check ((beat = 0) = (beat_at is null))
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
+
+--             report             owner's turn
+--  queued -------------> done -----------------> (gone)
+--    |                    ^ ^
+--    | claim       report | | report
+--    v                    | |
+--  claimed ---------------+ |       worker's heartbeat
+--    |  |                   |      no longer lists it
+--    |  +--> lost ----------+
+--    |   owner's turn, offers the attempt anew
+--    +-----> cancelled ----------------------------> (gone)
+--        owner's turn, withdraws the unit
+create type orrery.task_state as enum ('queued', 'claimed', 'done', 'cancelled', 'lost');
+
+-- One row per offer of an attempt of a unit (I7), until its unit is resolved. Queued rows are in the queue's index, rows
+-- that a session holds in another; a row's number orders claims and is in no index of its own.
+create table orrery.task (
+    id              bigint generated always as identity,
+    execution       bigint not null,
+    queued_at       timestamptz not null default now(),
+    claimed_at      timestamptz,
+    report          bigint,    -- the inbox entry that made it done
+    missed          bigint,    -- the heartbeat that did not list it
+    timeout_ms      bigint check (timeout_ms > 0),
+    heartbeat_ms    bigint check (heartbeat_ms > 0),
+    namespace       integer not null,
+    version         integer not null check (version >= 0),
+    attempt         integer not null check (attempt >= 1),
+    offer           integer not null check (offer >= 0),
+    redelivery      integer not null default 0 check (redelivery >= 0),
+    fence           integer,   -- the node that handed it out, until a heartbeat lists it
+    partition       smallint not null,
+    rank            smallint not null default 0,   -- orders claims, lower first: the priority negated
+    state           orrery.task_state not null default 'queued',
+    noticed         boolean not null default false,   -- a turn has recorded the claim
+    session         uuid,
+    progress        uuid,      -- MD5 of the details last reported
+    unit            text not null,
+    task            text not null,
+    language        text not null default '',   -- the wish for a worker's language, '' for none
+    worker          text,
+    poll            text,
+    idempotency_key text not null,
+    input           text not null,
+    constraint task_pkey primary key (execution, unit, attempt, offer),
+    constraint task_queued check (state <> 'queued' or (claimed_at is null and report is null)),
+    constraint task_claimed check (claimed_at is not null or state in ('queued', 'done')),
+    -- A token task is claimed by nobody's session. Whoever claims tells worker and poll.
+    constraint task_holder check (
+        (session is null) = (worker is null) and (session is null) = (poll is null)
+        and (claimed_at is not null or (session is null and fence is null and missed is null and progress is null))),
+    constraint task_done check ((state = 'done') = (report is not null)),
+    constraint task_noticed check (not noticed or claimed_at is not null)
+) with (fillfactor = 85, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_scale_factor = 0.02,
+        autovacuum_analyze_threshold = 5000, autovacuum_analyze_scale_factor = 0.1);
+
+create index task_queue on orrery.task (namespace, task, version, language, rank, id) where state = 'queued';
+create index task_unnoticed on orrery.task (partition, id) where not noticed and claimed_at is not null;
+create index task_held on orrery.task (session) where state in ('claimed', 'cancelled') and session is not null;
+
+-- Nodes that wait for rows of a queue: whoever writes such rows rings them. Not logged: flags are renewed each second.
+create unlogged table orrery.queue_flag (
+    namespace  integer not null,
+    task       text not null,
+    version    integer not null,
+    fence      integer not null,
+    raised_at  timestamptz not null,
+    primary key (namespace, task, version, fence)
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
+
+-- What others have to say to the owner of an execution.
+
+create type orrery.entry_kind as enum (
+    'complete', 'fail', 'uncertain', 'heartbeat', 'lost', 'signal', 'cancel', 'resolve', 'redrive', 'child_ended');
+
+-- An entry is removed in the transaction of the turn that applies it; one whose sender awaits a reply is answered there,
+-- and removed when the reply has been read. Numbers are not commit order: nobody reads 'greater than the last seen'.
+create table orrery.inbox (
+    id          bigint generated by default as identity,
+    execution   bigint not null,
+    sent_at     timestamptz not null default now(),
+    claimed_at  timestamptz,   -- of the claim that a report's token was issued for
+    answered_at timestamptz,
+    attempt     integer,
+    offer       integer,
+    waiter      integer,       -- the node that waits for the reply
+    event       integer,       -- that recorded the command
+    partition   smallint not null,
+    kind        orrery.entry_kind not null,
+    awaited     boolean not null,
+    final       boolean,       -- the failure is not to be tried again
+    session     uuid,
+    worker      text,
+    unit        text,
+    output      text,          -- JSON: result, details of a heartbeat, payload of a signal
+    signal      text,
+    reason      text,
+    error       text,          -- name of the failure
+    cause       text,
+    details     text,          -- JSON
+    resolution  text,
+    request     text,
+    key         text,          -- idempotency key
+    outcome     text,
+    answer      text,
+    primary key (execution, id),
+    constraint inbox_row check (
+        kind not in ('complete', 'fail', 'uncertain', 'heartbeat', 'lost')
+        or (unit is not null and attempt is not null and offer is not null)),
+    constraint inbox_awaited check (awaited = (kind in ('signal', 'cancel', 'resolve', 'redrive'))),
+    constraint inbox_signal check ((kind = 'signal') = (signal is not null)),
+    constraint inbox_complete check (kind <> 'complete' or output is not null),
+    constraint inbox_fail check (kind <> 'fail' or error is not null),
+    constraint inbox_failure check (error is not null or (cause is null and details is null and final is null)),
+    constraint inbox_resolve check (
+        (kind = 'resolve') = (resolution is not null) and (kind <> 'resolve' or unit is not null)
+        and resolution in ('completed', 'failed', 'retry')),
+    constraint inbox_holder check ((session is null) = (worker is null)),
+    constraint inbox_answer check (
+        (answered_at is null) = (outcome is null) and (answered_at is null or awaited)
+        and (outcome is not null or (event is null and answer is null)))
+) with (fillfactor = 90, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_scale_factor = 0.02);
+
+create index inbox_open on orrery.inbox (partition, id) where answered_at is null;
+
+-- Requests that are not to be done twice, with their answers once they have one.
+create table orrery.idempotency_key (
+    namespace    integer not null references orrery.namespace (id),
+    key          text not null check (length(key) between 1 and 256),
+    request_hash bytea not null,
+    execution    bigint not null,
+    entry        bigint not null,
+    outcome      text,
+    event        integer,
+    answer       text,
+    expires_at   timestamptz not null,
+    primary key (namespace, key),
+    constraint idempotency_key_answer check (outcome is not null or (event is null and answer is null))
+);
+
+-- Nodes that wait for the end of an execution. Not logged: who waits looks again all the same.
+create unlogged table orrery.end_flag (
+    execution bigint not null,
+    fence     integer not null,
+    raised_at timestamptz not null,
+    primary key (execution, fence)
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
+
+-- Raises when a report that made one of the rows done is still in the inbox: it was acknowledged, so it is applied before
+-- the row goes (I6). It reads anew, because it is called after waiting for the rows' locks.
+create function orrery.forbid_open_reports(executions bigint[], reports bigint[]) returns void
+language plpgsql as $$
+begin
+    if cardinality(reports) > 0 then
+        perform orrery.forbid('OR004', 'reports come first', array(
+            select i.execution
+            from unnest(executions, reports) as r (execution, id)
+            join orrery.inbox i on i.execution = r.execution and i.id = r.id));
+    end if;
+end
+$$;
