@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // functionPrefix begins the name of every intrinsic function.
@@ -293,8 +292,7 @@ func (s *callScanner) literal() (node, error) {
 	p := parser{text: s.rest()}
 	n, err := p.number()
 	if err != nil {
-		r, _ := utf8.DecodeRuneInString(s.rest())
-		return nil, s.fail(fmt.Sprintf("%q where an argument is expected", r))
+		return nil, s.fail("an argument is expected")
 	}
 	s.pos += p.pos
 	return constant{n}, nil

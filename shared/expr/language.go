@@ -54,7 +54,7 @@ type Language interface {
 	// Integer makes a field such as Seconds, in any of the forms that the
 	// language has for it (Seconds and SecondsPath in JSONPath). It is nil, with
 	// no problem, where owner has none of them. The same holds for Decimal,
-	// Text, Instant and Items.
+	// Text, Instant and Template.
 	Integer(owner *Object, name string) (Field[int64], []Problem)
 	// Decimal makes a field such as ToleratedFailurePercentage.
 	Decimal(owner *Object, name string) (Field[float64], []Problem)
@@ -62,7 +62,7 @@ type Language interface {
 	Text(owner *Object, name string) (Field[string], []Problem)
 	// Instant makes a field such as Timestamp.
 	Instant(owner *Object, name string) (Field[time.Time], []Problem)
-	// Items makes what a Map iterates over.
+	// Items makes what a Map iterates over: by default, its input.
 	Items(state *Object) (Field[[]Value], []Problem)
 	// Template makes a tree with expressions in it, such as the Parameters of an
 	// ItemReader or of a Compensate, from the member of owner that the language

@@ -61,18 +61,11 @@ func (n Number) Round() (int64, bool) {
 		return 0, false
 	}
 	frac := d.fraction()
-	half := frac != "" && frac[0] >= '5'
-	if d.neg {
-		if half && frac != "5" {
-			i--
-		}
-		return i, true
-	}
-	if half {
-		if i == math.MaxInt64 {
-			return 0, false
-		}
-		i++
+	switch up := frac != "" && frac[0] >= '5'; {
+	case d.neg && up && frac != "5":
+		return i - 1, i > math.MinInt64
+	case !d.neg && up:
+		return i + 1, i < math.MaxInt64
 	}
 	return i, true
 }
@@ -215,7 +208,10 @@ func (d decimal) integer() (int64, bool) {
 		whole = "-" + whole
 	}
 	i, err := strconv.ParseInt(whole, 10, 64)
-	return i, err == nil
+	if err != nil {
+		return 0, false
+	}
+	return i, true
 }
 
 // fraction is the digits after the point, without trailing zeros.

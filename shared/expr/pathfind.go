@@ -136,7 +136,8 @@ func (m *match) all(v Value) {
 }
 
 // tested applies a filter: to each element of an array, and to an object as a
-// whole.
+// whole. After "..", which visits every value in turn, it is applied to all
+// that is in the value, so that each is tested once.
 func (m *match) tested(v Value) {
 	switch v := v.(type) {
 	case []Value:
@@ -144,7 +145,13 @@ func (m *match) tested(v Value) {
 			m.test(e)
 		}
 	case *Object:
-		m.test(v)
+		if !m.step.deep {
+			m.test(v)
+			return
+		}
+		for _, e := range v.All() {
+			m.test(e)
+		}
 	}
 }
 
