@@ -116,18 +116,22 @@ type SignalPath struct {
 type Unit struct {
 	Key   string `json:"key"`
 	State string `json:"state"`
-	// Kind is "task", "signal", "wait", "retry" or "child".
+	// Kind is "task", "signal", "wait", or "retry" for a Parallel or Map that pauses before another try.
 	Kind string `json:"kind"`
-	// Status is "queued", "claimed" or "waiting".
-	Status     string    `json:"status"`
-	Task       string    `json:"task,omitempty"`
-	Version    int       `json:"version,omitempty"`
-	Signal     string    `json:"signal,omitempty"`
-	Attempt    int       `json:"attempt,omitempty"`
-	Redelivery int       `json:"redelivery,omitempty"`
-	Worker     string    `json:"worker,omitempty"`
-	Session    string    `json:"session,omitempty"`
-	Since      time.Time `json:"since,omitzero"`
+	// Status is "queued", "dispatched" (a worker has it), "waiting" (for a signal or a time), "retrying" (pauses before the
+	// next attempt) or "uncertain" (waits for an operator).
+	Status     string `json:"status"`
+	Task       string `json:"task,omitempty"`
+	Version    int    `json:"version,omitempty"`
+	Signal     string `json:"signal,omitempty"`
+	Attempt    int    `json:"attempt,omitempty"`
+	Redelivery int    `json:"redelivery,omitempty"`
+	Worker     string `json:"worker,omitempty"`
+	Session    string `json:"session,omitempty"`
+	// Progress is what the worker told last.
+	Progress json.RawMessage `json:"progress,omitempty"`
+	// Since is when a worker got it, before that when the attempt began.
+	Since time.Time `json:"since,omitzero"`
 	// Due is when a timer of the unit fires; absent without one.
 	Due time.Time `json:"due,omitzero"`
 }
@@ -154,9 +158,13 @@ type Event struct {
 	// ID numbers the events of an execution from 1 without gaps.
 	ID int64 `json:"id"`
 	// Turn is the number of the decision that made the event.
-	Turn int64     `json:"turn"`
-	At   time.Time `json:"at"`
-	Type string    `json:"type"`
+	Turn int64 `json:"turn"`
+	// Previous is the event that this one follows in its branch or iteration; absent on the first.
+	Previous int64     `json:"previous,omitempty"`
+	At       time.Time `json:"at"`
+	Type     string    `json:"type"`
+	// Unit is the key of the unit or state that it happened to; absent where it concerns the whole execution.
+	Unit string `json:"unit,omitempty"`
 	// Data has the fields of the type.
 	Data json.RawMessage `json:"data"`
 }

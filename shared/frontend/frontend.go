@@ -1,0 +1,151 @@
+// Package frontend is what a process does that owns nothing: it starts executions, claims tasks, takes reports, sends
+// signals and cancels to the owners, keeps workers' sessions, publishes and reads. A function does only this; a node does
+// it for executions that another node owns. It knows no HTTP.
+//
+//	start ------------> first turn, decided here -----------> executions, history, queue rows
+//	poll -------------> claimer (one per process) ----------> queue rows, session's contact
+//	report -----------> token's signature ------------------> queue row done + inbox entry --+
+//	signal, cancel ---> inbox entry, then its reply <------------------------------------+   |
+//	reads ------------> snapshot + history, folded                                       |   v
+//	                                                                                     +- owner
+//
+// What holds:
+//
+//   - Nothing here appends to an execution that exists (I1); a first turn is written with the execution's own row.
+//   - A success answer is durable. What a lost connection leaves open is answered as OUTCOME_UNKNOWN, and repeating is safe.
+//   - Times that are compared come from the database (I9); the process's clock only measures how long to wait.
+//   - No call waits for a notification: it looks again, after pauses that grow.
+package frontend
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/auth"
+	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
+)
+
+// Store is what this package needs of the database; *store.Store is one.
+type Store interface {
+	clusterStore
+	workflowStore
+	executionStore
+	workerStore
+}
+
+type clusterStore interface {
+	Settings(ctx context.Context) (store.Settings, error)
+	Namespace(ctx context.Context, name string) (history.NamespaceID, error)
+	Queues(ctx context.Context, ns history.NamespaceID, sessionTimeout time.Duration) ([]store.QueueState, error)
+	Workers(ctx context.Context, ns history.NamespaceID, sessionTimeout time.Duration) ([]store.Session, error)
+	Nodes(ctx context.Context) ([]store.Node, error)
+	Partitions(ctx context.Context) ([]store.Owner, int64, error)
+	Depths(ctx context.Context, ps []history.Partition) (store.Depths, error)
+}
+
+type workflowStore interface {
+	Publish(ctx context.Context, d store.Definition) (store.Definition, bool, error)
+	Definition(ctx context.Context, ns history.NamespaceID, name string, version int) (store.Definition, history.Time, error)
+	Versions(ctx context.Context, ns history.NamespaceID, name string) ([]int, error)
+	Workflows(ctx context.Context, ns history.NamespaceID, after string, limit int) ([]store.Definition, error)
+}
+
+type executionStore interface {
+	Start(ctx context.Context, it store.Item) (store.Started, error)
+	Send(ctx context.Context, m store.Message) (store.Sent, error)
+	Reply(ctx context.Context, e store.EntryRef) (*history.Reply, error)
+	Execution(ctx context.Context, ns history.NamespaceID, name string) (store.ExecutionDetail, error)
+	Executions(ctx context.Context, q store.ExecutionQuery) (store.ExecutionPage, error)
+	History(ctx context.Context, q store.HistoryQuery) ([]store.Row, error)
+	Load(ctx context.Context, ids []history.ExecutionID, from store.LoadFrom) ([]store.Loaded, error)
+}
+
+type workerStore interface {
+	Register(ctx context.Context, r store.Registration) (store.Session, error)
+	Session(ctx context.Context, id string) (store.Session, error)
+	Touch(ctx context.Context, ts []store.Touch) (gone []string, err error)
+	WorkerBeat(ctx context.Context, b store.WorkerBeat) (store.WorkerBeatAnswer, error)
+	Deregister(ctx context.Context, id string) ([]store.Holding, error)
+	Claim(ctx context.Context, q store.ClaimRequest) (store.ClaimResult, error)
+	Report(ctx context.Context, rs []store.Report) ([]store.ReportOutcome, error)
+}
+
+// Options are the settings of a frontend.
+type Options struct {
+	// SessionTimeout and HeartbeatInterval are told to workers.
+	SessionTimeout    time.Duration
+	HeartbeatInterval time.Duration
+	// NodeTimeout is the age of a heartbeat beyond which a node is not shown as live.
+	NodeTimeout time.Duration
+	// Version is the build's, for health.
+	Version string
+}
+
+// Frontend serves every area of the API but readiness. It is safe for concurrent use and holds nothing but caches.
+type Frontend struct {
+	store    Store
+	options  Options
+	machines *machines
+	sessions *sessions
+	claimer  *claimer
+
+	mu         sync.Mutex // for what follows
+	cluster    *cluster
+	clusterAge time.Time
+	namespaces map[string]history.NamespaceID
+}
+
+// New makes a frontend. It does not touch the database.
+func New(s Store, o Options) *Frontend {
+	return &Frontend{
+		store: s, options: o, machines: newMachines(), sessions: newSessions(s), claimer: newClaimer(s),
+		namespaces: map[string]history.NamespaceID{},
+	}
+}
+
+// cluster is what all processes share: the settings, and the signer of their key.
+type cluster struct {
+	store.Settings
+	signer *Signer
+}
+
+// clusterTTL is how long the settings are believed: a new key after a restore is seen at the latest then.
+const clusterTTL = time.Minute
+
+func (f *Frontend) settings(ctx context.Context) (*cluster, error) {
+	f.mu.Lock()
+	c, age := f.cluster, time.Since(f.clusterAge)
+	f.mu.Unlock()
+	if c != nil && age < clusterTTL {
+		return c, nil
+	}
+	settings, err := f.store.Settings(ctx)
+	if err != nil {
+		return nil, failed("read the settings", err)
+	}
+	c = &cluster{settings, NewSigner(settings.MACKey)}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cluster, f.clusterAge = c, time.Now()
+	return c, nil
+}
+
+// namespace finds the number of a call's namespace. Numbers never change, so they are kept.
+func (f *Frontend) namespace(ctx context.Context, c auth.Call) (history.NamespaceID, error) {
+	f.mu.Lock()
+	id, ok := f.namespaces[c.Namespace]
+	f.mu.Unlock()
+	if ok {
+		return id, nil
+	}
+	id, err := f.store.Namespace(ctx, c.Namespace)
+	if err != nil {
+		return 0, notFound(err, noNamespace, c.Namespace)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.namespaces[c.Namespace] = id
+	return id, nil
+}

@@ -1,0 +1,69 @@
+package frontend
+
+import (
+	"context"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/auth"
+	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/wire"
+)
+
+// emptyRetry is how long a worker is asked to leave an empty queue alone.
+const emptyRetry = time.Second
+
+// Poll claims tasks for a worker; it looks again, after pauses that grow, until there is one or the wait is over. A
+// repeat of a poll gets what was claimed under its id and is not done.
+func (f *Frontend) Poll(ctx context.Context, c auth.Call, q wire.PollRequest) (wire.PollResponse, error) {
+	s, err := f.session(ctx, c, q.SessionID)
+	if err != nil {
+		return wire.PollResponse{}, err
+	}
+	cl, err := f.settings(ctx)
+	if err != nil {
+		return wire.PollResponse{}, err
+	}
+	end := waitUntil(ctx, time.Duration(q.WaitMS)*time.Millisecond)
+	tasks, err := f.claimer.poll(ctx, PollOf(s, q), end)
+	if err != nil {
+		return wire.PollResponse{}, failed("claim for session "+s.ID, err)
+	}
+	a := wire.PollResponse{Assignments: make([]wire.Assignment, len(tasks))}
+	for i, t := range tasks {
+		a.Assignments[i] = AssignmentOf(cl.signer, s.Namespace, t)
+	}
+	if len(tasks) == 0 {
+		a.RetryAfter = emptyRetry
+	}
+	return a, nil
+}
+
+// PollOf is a worker's poll as the store claims for it.
+func PollOf(s store.Session, q wire.PollRequest) store.Poll {
+	return store.Poll{
+		ID: q.PollID, Session: s.ID, Worker: s.Worker, Namespace: s.Namespace, Language: s.Language,
+		Contracts: s.Contracts, Max: q.MaxTasks, Recall: true,
+	}
+}
+
+// AssignmentOf is a claimed task as its worker is told about it, with its token.
+func AssignmentOf(signer *Signer, ns history.NamespaceID, t store.Assignment) wire.Assignment {
+	return wire.Assignment{
+		Token:              signer.Sign(Token{ns, t.Execution, t.Row, t.Claim.Session, t.Claim.Worker}),
+		Execution:          t.Name,
+		Workflow:           t.Workflow,
+		Version:            t.Version,
+		Unit:               string(t.Row.Unit),
+		Task:               t.Contract.Task,
+		ContractVersion:    t.Contract.Version,
+		Input:              t.Work.Input,
+		IdempotencyKey:     t.Work.IdempotencyKey,
+		Attempt:            t.Row.Attempt,
+		Redelivery:         t.Work.Redelivery,
+		Deadline:           t.Deadline.Time(),
+		TimeoutMS:          t.Work.Timeout,
+		HeartbeatTimeoutMS: t.Work.HeartbeatTimeout,
+		TraceParent:        t.Trace,
+	}
+}

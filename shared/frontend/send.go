@@ -1,0 +1,123 @@
+package frontend
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/auth"
+	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/wire"
+)
+
+// replyTime is how long a sender waits for the owner's word before it answers "not confirmed".
+const replyTime = 10 * time.Second
+
+// Signal sends a signal to the owner of the execution, and waits for its word.
+func (f *Frontend) Signal(ctx context.Context, c auth.Call, id, signal string, q wire.SignalRequest) (wire.SignalResponse, error) {
+	reply, err := f.send(ctx, c, id, history.Command{Kind: history.KindSignal, Signal: signal, Output: q.Payload})
+	if err != nil || reply == nil {
+		return wire.SignalResponse{}, err
+	}
+	return wire.SignalResponse{Confirmed: true, Event: int64(reply.Event)}, nil
+}
+
+// Cancel sends a cancel to the owner of the execution, and waits for its word.
+func (f *Frontend) Cancel(ctx context.Context, c auth.Call, id string, q wire.CancelRequest) (wire.CancelResponse, error) {
+	reply, err := f.send(ctx, c, id, history.Command{Kind: history.KindCancel, Reason: q.Reason})
+	if err != nil {
+		return wire.CancelResponse{}, err
+	}
+	_, d, err := f.execution(ctx, c, id)
+	if err != nil {
+		return wire.CancelResponse{}, err
+	}
+	return wire.CancelResponse{Confirmed: reply != nil, Execution: executionOf(d.Execution)}, nil
+}
+
+// send puts a command into the inbox of an execution and waits for the reply; nil is none in time. What the owner refuses
+// is an error.
+func (f *Frontend) send(ctx context.Context, c auth.Call, id string, cmd history.Command) (*history.Reply, error) {
+	ns, err := f.namespace(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Awaited, cmd.RequestID = true, c.RequestID
+	m := store.Message{Namespace: ns, Name: id, Command: cmd}
+	if c.IdempotencyKey != "" {
+		m.Key, m.KeyHash = c.IdempotencyKey, requestHash(id, cmd)
+	}
+	var sent store.Sent
+	// Without a key a repeat after an unknown outcome could send twice.
+	err = retried(ctx, m.Key != "", func() (err error) { sent, err = f.store.Send(ctx, m); return err })
+	if err != nil {
+		return nil, failed("send "+string(cmd.Kind)+" to "+id, err)
+	}
+	if err := refusal(sent.Outcome, id); err != nil {
+		return nil, err
+	}
+	reply := sent.Reply
+	if reply == nil {
+		if reply, err = f.await(ctx, sent.Entry); err != nil {
+			return nil, err
+		}
+	}
+	return reply, ReplyError(reply, id)
+}
+
+// refusal is the error of a message that was not taken.
+func refusal(o store.SendOutcome, id string) error {
+	switch o {
+	case store.SendUnknown:
+		return wire.Errorf(wire.ExecutionNotFound, "there is no execution %q", id)
+	case store.SendFinished:
+		return wire.Errorf(wire.ExecutionFinished, "the execution %q has ended", id)
+	case store.SendKeyReused:
+		return wire.Errorf(wire.IdempotencyKeyReused, "the idempotency key came with another request before")
+	case store.SendRetry:
+		return wire.Errorf(wire.Unavailable, "the execution %q is about to end", id).After(time.Second)
+	}
+	return nil
+}
+
+// ReplyError is the error of a command that the owner has answered without applying it; nil for no answer yet.
+func ReplyError(r *history.Reply, id string) error {
+	switch {
+	case r == nil:
+		return nil
+	case r.Outcome == history.Finished:
+		return wire.Errorf(wire.ExecutionFinished, "the execution %q has ended", id)
+	case r.Outcome == history.Refused:
+		return wire.Errorf(wire.CommandRefused, "%s", r.Message)
+	}
+	return nil
+}
+
+// await reads the reply to an entry until it is there; nil is none in time, or one that somebody else has read.
+func (f *Frontend) await(ctx context.Context, e store.EntryRef) (*history.Reply, error) {
+	end := waitUntil(ctx, replyTime)
+	pauses := pauses{10 * time.Millisecond, 500 * time.Millisecond}
+	for {
+		reply, err := f.store.Reply(ctx, e)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return nil, nil
+		case err == nil && reply != nil:
+			return reply, nil
+		}
+		// The entry is durable: a database that cannot be read now is waited for like an owner.
+		d := pauses.take()
+		if time.Now().Add(d).After(end) || !pause(ctx, d) {
+			return nil, nil
+		}
+	}
+}
+
+// requestHash tells requests under one idempotency key apart.
+func requestHash(id string, cmd history.Command) []byte {
+	sum := sha256.Sum256([]byte(strings.Join([]string{id, string(cmd.Kind), cmd.Signal, cmd.Reason, string(cmd.Output)}, "\x00")))
+	return sum[:]
+}

@@ -1,0 +1,112 @@
+package frontend
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"math/rand/v2"
+
+	"github.com/google/uuid"
+
+	"github.com/orrery-dev/orrery/shared/auth"
+	"github.com/orrery-dev/orrery/shared/decide"
+	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/wire"
+)
+
+// Start starts an execution: its first turn is decided here and written with its row. The same name, workflow and input
+// answer the execution that is there.
+func (f *Frontend) Start(ctx context.Context, c auth.Call, q wire.StartRequest) (wire.Execution, bool, error) {
+	ns, err := f.namespace(ctx, c)
+	if err != nil {
+		return wire.Execution{}, false, err
+	}
+	cl, err := f.settings(ctx)
+	if err != nil {
+		return wire.Execution{}, false, err
+	}
+	def, now, err := f.store.Definition(ctx, ns, q.Workflow, q.Version)
+	if err != nil {
+		return wire.Execution{}, false, notFound(err, noWorkflow, workflowName(q.Workflow, q.Version))
+	}
+	item, err := f.FirstTurn(c, q, def, now, cl.Behaviour)
+	if err != nil {
+		return wire.Execution{}, false, err
+	}
+	item.New.Namespace = ns
+	item.Partition = history.Partition(rand.IntN(cl.Partitions))
+	var s store.Started
+	// A repeat after an unknown outcome finds the name taken by itself.
+	err = retried(ctx, true, func() (err error) { s, err = f.store.Start(ctx, item); return err })
+	if err != nil {
+		return wire.Execution{}, false, failed("start execution "+item.New.Name, err)
+	}
+	return StartedAs(q, item, def, s)
+}
+
+// FirstTurn decides the first turn of the execution that q asks for. Namespace, partition and epoch of the item are left
+// to the caller. behaviour is the cluster's level: a process that knows a higher one writes at the cluster's.
+func (f *Frontend) FirstTurn(c auth.Call, q wire.StartRequest, def store.Definition, now history.Time, behaviour int) (store.Item, error) {
+	machine, err := f.machines.parse(def.Hash, def.Document)
+	if err != nil {
+		return store.Item{}, err
+	}
+	name := executionName(c, q)
+	_, turn, err := decide.Start(machine, 0, history.Start{
+		Namespace: c.Namespace, Name: name, Workflow: def.Name, Version: def.Version, Hash: def.Hash, Input: q.Input,
+		Behaviour: min(behaviour, history.BehaviourLevel), Timeout: q.TimeoutMS, RequestID: c.RequestID,
+		Trace: c.TraceParent, Seed: rand.Uint64(),
+	}, now)
+	if err != nil {
+		return store.Item{}, failed("decide the first turn of "+name, err)
+	}
+	return store.Item{Turn: &turn, New: &store.NewExecution{
+		Name: name, Definition: def.ID, InputHash: inputHash(q), Trace: c.TraceParent,
+	}}, nil
+}
+
+// StartedAs is the answer to a start whose first turn was written, or whose name was taken.
+func StartedAs(q wire.StartRequest, item store.Item, def store.Definition, s store.Started) (wire.Execution, bool, error) {
+	if old := s.Existing; old != nil {
+		same := old.Workflow == q.Workflow && (q.Version == 0 || q.Version == old.Version) && bytes.Equal(old.InputHash, item.New.InputHash)
+		if !same {
+			return wire.Execution{}, false, wire.Errorf(wire.ExecutionExists, "the name %q is taken by an execution with another workflow or input", old.Name)
+		}
+		return executionOf(*old), false, nil
+	}
+	e := store.Execution{
+		Name: item.New.Name, Workflow: def.Name, Version: def.Version, Status: history.Running, StartedAt: item.Turn.At,
+	}
+	if end := item.Turn.End; end != nil {
+		e.Status, e.EndedAt = end.Status, item.Turn.At
+	}
+	return executionOf(e), true, nil
+}
+
+// executionName is the name asked for; else one that follows from the idempotency key, so that a repeat finds the same
+// execution; else a new one.
+func executionName(c auth.Call, q wire.StartRequest) string {
+	switch {
+	case q.Name != "":
+		return q.Name
+	case c.IdempotencyKey != "":
+		sum := sha256.Sum256([]byte(c.IdempotencyKey))
+		return "key-" + hex.EncodeToString(sum[:16])
+	}
+	return uuid.Must(uuid.NewV7()).String()
+}
+
+// inputHash tells starts of one name apart.
+func inputHash(q wire.StartRequest) []byte {
+	sum := sha256.Sum256(q.Input)
+	return sum[:]
+}
+
+func executionOf(e store.Execution) wire.Execution {
+	return wire.Execution{
+		ID: e.Name, Workflow: e.Workflow, Version: e.Version, Status: wire.Status(e.Status.String()),
+		Blocked: e.Blocked != "", StartedAt: e.StartedAt.Time(), EndedAt: e.EndedAt.Time(),
+	}
+}
