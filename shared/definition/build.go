@@ -27,13 +27,12 @@ func (b *builder) document(o *expr.Object) *Machine {
 	f := fields{b.report, o, root}
 	f.only("The document", documentFields, processorFields)
 	b.uses(f, "document")
-	f.word("Version", "1.0", "1.0")
 	b.language = f.word("QueryLanguage", "JSONPath", "JSONPath", "JSONata")
 	if b.language == "JSONata" {
 		b.refuse(root.member("QueryLanguage"), "JSONata")
 	}
 	m := b.machine(f, nil, 0)
-	m.Version, _ = f.text("Version")
+	m.Version = f.word("Version", "", "1.0")
 	m.TimeoutSeconds = f.integer("TimeoutSeconds", 1, MaxSeconds, 0)
 	return m
 }
@@ -62,7 +61,7 @@ func (b *builder) refuse(at *place, f feature) {
 // machine makes a machine of an object with StartAt and States.
 func (b *builder) machine(f fields, parent *State, branch int) *Machine {
 	around := b.ways
-	b.ways = &ways{}
+	b.ways = &ways{broken: !f.has("StartAt")}
 	m := &Machine{Parent: parent, Branch: branch, States: map[string]*State{}}
 	f.require("States", "StartAt")
 	m.Comment, _ = f.text("Comment")

@@ -59,7 +59,7 @@ var stateFields = map[string][]StateType{
 // query language, for messages about fields that are in the wrong place.
 var languageFields = []string{
 	"InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Result", "Assign", "ItemsPath", "ItemSelector",
-	"TimeoutSecondsPath", "HeartbeatSecondsPath", "IdempotencyKeyPath", "SecondsPath", "TimestampPath", "MaxConcurrencyPath",
+	"TimeoutSecondsPath", "HeartbeatSecondsPath", "SecondsPath", "TimestampPath", "MaxConcurrencyPath",
 	"ToleratedFailureCountPath", "ToleratedFailurePercentagePath", "ErrorPath", "CausePath",
 	"Arguments", "Output", "Items", "Condition",
 }
@@ -79,7 +79,7 @@ var (
 // object that has them.
 var additions = map[string][]string{
 	"document": {"OnSignal", "Cleanup", "Limits", "Input", "Output"},
-	"state":    {"QueueTimeoutSeconds", "Priority", "MaxRedeliveries", "WhenUncertain", "Compensate", "IdempotencyKey", "IdempotencyKeyPath"},
+	"state":    {"QueueTimeoutSeconds", "Priority", "MaxRedeliveries", "WhenUncertain", "Compensate", "IdempotencyKey"},
 	"catcher":  {"Compensate"},
 }
 

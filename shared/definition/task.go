@@ -52,12 +52,31 @@ func (b *builder) resource(s *State, f fields) {
 		return
 	}
 	s.Resource = r
+	if r.Kind == ResourceSignal {
+		b.forWorkers(f)
+	}
 	if b.strict && !strings.HasPrefix(text, "arn:") {
 		b.errorf(at, RuleAddition, "The resource %q is an addition to Amazon States Language, which strict mode refuses: write its ARN.", text)
 		return
 	}
 	if feature, ok := resourceFeatures[r.Kind]; ok {
 		b.refuse(at, feature)
+	}
+}
+
+// workerFields are the fields that mean something only where a worker does the
+// task.
+var workerFields = []string{
+	"HeartbeatSeconds", "HeartbeatSecondsPath", "QueueTimeoutSeconds", "Priority",
+	"IdempotencyKey", "MaxRedeliveries", "WhenUncertain",
+}
+
+// forWorkers reports the fields that a Task without a worker cannot have.
+func (b *builder) forWorkers(f fields) {
+	for _, name := range workerFields {
+		if f.has(name) {
+			b.errorf(f.at.member(name), RuleMisplaced, "A Task that waits for a signal does not have the field %q: no worker does it.", name)
+		}
 	}
 }
 

@@ -223,6 +223,10 @@ func resolve(t *token.Token) (expr.Value, error) {
 	if jsonNumber.MatchString(t.Value) {
 		return expr.Number(t.Value), nil
 	}
+	if strings.Contains(t.Value, ": ") {
+		// The scanner takes {a: 1 b: 2} for one member.
+		return nil, failAt(t, "%q holds a colon: a comma or a line break is missing before its key, or quotes", cut(t.Value, maxQuoted))
+	}
 	if t.Type != token.StringType {
 		return nil, failAt(t, "%s is no number of JSON: write it in another way, or quote it as a string", cut(t.Value, maxQuoted))
 	}

@@ -1,0 +1,368 @@
+package definition
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A ruleCase is a document and all that is wrong with it: "POINTER RULE" for an
+// error, with "? " before it for a warning, in order.
+type ruleCase struct {
+	name string
+	doc  string
+	want []string
+}
+
+// stateA is a document whose only state is A; fields are its members as YAML in
+// flow style, without End.
+func stateA(fields string) string {
+	return "{\"StartAt\": \"A\", \"States\": {\"A\": {" + fields + "}}}"
+}
+
+// task is a Task without problems, but for the fields added.
+func task(fields string) string {
+	return stateA(`"Type": "Task", "Resource": "arn:aws:states:eu-west-1:000000000000:activity:pay@2", "End": true` + fields)
+}
+
+// inline is a Map without problems, but for the fields added.
+func inline(fields string) string {
+	return stateA(`"Type": "Map", "End": true, "ItemProcessor": {"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}` + fields)
+}
+
+var documentCases = []ruleCase{
+	{"empty", ``, []string{" syntax"}},
+	{"white space", " \n\t", []string{" syntax"}},
+	{"not UTF-8", "{\"\xff\": 1}", []string{" syntax"}},
+	{"not an object", `[1]`, []string{" type"}},
+	{"a word", `hello`, []string{" type"}},
+	{"broken JSON", `{"StartAt": }`, []string{" syntax"}},
+	{"text after the document", `{} {}`, []string{" syntax"}},
+	{"nothing in it", `{}`, []string{" required"}},
+	{"StartAt missing", `{"States": {"A": {"Type": "Succeed"}}}`, []string{" required"}},
+	{"States missing", `{"StartAt": "A"}`, []string{" required"}},
+	{"States empty", `{"StartAt": "A", "States": {}}`, []string{"/States empty", "/StartAt target"}},
+	{"States no object", `{"StartAt": "A", "States": []}`, []string{"/States type"}},
+	{"StartAt no string", `{"StartAt": 1, "States": {"A": {"Type": "Succeed"}}}`, []string{"/StartAt type"}},
+	{"StartAt empty", `{"StartAt": "", "States": {"A": {"Type": "Succeed"}}}`, []string{"/StartAt empty"}},
+	{"StartAt nowhere", `{"StartAt": "B", "States": {"A": {"Type": "Succeed"}}}`, []string{"/StartAt target"}},
+	{"a state no object", `{"StartAt": "A", "States": {"A": 1}}`, []string{"/States/A type"}},
+	{"all top-level fields", `{"Comment": "c", "Version": "1.0", "QueryLanguage": "JSONPath", "TimeoutSeconds": 1, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`, nil},
+	{"wrong top-level fields", `{"Comment": 1, "Version": "2.0", "TimeoutSeconds": 0, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`,
+		[]string{"/Comment type", "/Version value", "/TimeoutSeconds range"}},
+	{"Version a number", `{"Version": 1.0, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`, []string{"/Version type"}},
+	{"TimeoutSeconds with a fraction", `{"TimeoutSeconds": 1.5, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`, []string{"/TimeoutSeconds type"}},
+	{"TimeoutSeconds a string", `{"TimeoutSeconds": "1", "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`, []string{"/TimeoutSeconds type"}},
+	{"TimeoutSeconds highest", `{"TimeoutSeconds": 99999999, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`, nil},
+	{"TimeoutSeconds too high", `{"TimeoutSeconds": 1e8, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`, []string{"/TimeoutSeconds range"}},
+	{"unknown top-level field", `{"Startat": "A", "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`, []string{"/Startat unknown-field"}},
+	{"misplaced top-level field", `{"ProcessorConfig": {}, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`, []string{"/ProcessorConfig misplaced-field"}},
+	{"QueryLanguage unknown", `{"QueryLanguage": "SQL", "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`, []string{"/QueryLanguage value"}},
+	{"JSONata", `{"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": {"Type": "Succeed", "Output": "{% 1 %}"}}}`, []string{"/QueryLanguage not-built"}},
+	{"JSONPath in JSONata", `{"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": {"Type": "Succeed", "QueryLanguage": "JSONPath"}}}`,
+		[]string{"/QueryLanguage not-built", "/States/A/QueryLanguage language"}},
+	{"a state in JSONata", stateA(`"Type": "Succeed", "QueryLanguage": "JSONata", "Output": 1`), []string{"/States/A/QueryLanguage not-built"}},
+	{"the rest of a JSONata state is checked", stateA(`"Type": "Wait", "QueryLanguage": "JSONata", "Seconds": "{% 1 %}", "Wrong": 1, "Next": "B"`),
+		[]string{"/States/A/QueryLanguage not-built", "/States/A/Wrong unknown-field", "/States/A/Next target"}},
+	{"members twice", `{"StartAt": "A", "StartAt": "B", "States": {"A": {"Type": "Pass", "End": true, "Result": [{"x": 1, "x": 2}]}, "A": {"Type": "Succeed"}}}`,
+		[]string{"/StartAt duplicate", "/States/A/Result/0/x duplicate", "/States/A duplicate", "/StartAt target"}},
+	{"pointers are escaped", `{"StartAt": "a/b~c", "States": {"a/b~c": {"Type": "Pass"}}}`, []string{"/States/a~1b~0c required"}},
+}
+
+var stateCases = []ruleCase{
+	{"name of 80 characters", `{"StartAt": "` + strings.Repeat("é", 80) + `", "States": {"` + strings.Repeat("é", 80) + `": {"Type": "Succeed"}}}`, nil},
+	{"name of 81 characters", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}, "` + strings.Repeat("x", 81) + `": {"Type": "Succeed"}}}`,
+		[]string{"/States/" + strings.Repeat("x", 81) + " name"}},
+	{"empty name", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}, "": {"Type": "Succeed"}}}`, []string{"/States/ name"}},
+	{"name taken in a branch", stateA(`"Type": "Parallel", "End": true, "Branches": [
+		{"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}, {"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}]`),
+		[]string{"/States/A/Branches/1/States/B name-taken"}},
+	{"name taken by the state around", stateA(`"Type": "Map", "End": true, "Iterator": {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`),
+		[]string{"/States/A/Iterator/States/A name-taken"}},
+	{"Type missing", stateA(`"End": true`), []string{"/States/A required"}},
+	{"Type unknown", stateA(`"Type": "pass", "End": true`), []string{"/States/A/Type value"}},
+	{"Type no string", stateA(`"Type": 1`), []string{"/States/A/Type type"}},
+	{"Comment no string", stateA(`"Type": "Succeed", "Comment": []`), []string{"/States/A/Comment type"}},
+	{"neither Next nor End", stateA(`"Type": "Pass"`), []string{"/States/A required"}},
+	{"both Next and End", stateA(`"Type": "Pass", "Next": "A", "End": true`), []string{"/States/A exclusive"}},
+	{"End false is no End", stateA(`"Type": "Pass", "End": false`), []string{"/States/A required"}},
+	{"End false beside Next", stateA(`"Type": "Pass", "Next": "A", "End": false`), nil},
+	{"End no boolean", stateA(`"Type": "Pass", "End": "true"`), []string{"/States/A/End type", "/States/A required"}},
+	{"Next no string", stateA(`"Type": "Pass", "Next": true`), []string{"/States/A/Next type"}},
+	{"Next empty", stateA(`"Type": "Pass", "Next": ""`), []string{"/States/A/Next empty"}},
+	{"Next nowhere", stateA(`"Type": "Pass", "Next": "B"`), []string{"/States/A/Next target"}},
+	{"Next into a branch", `{"StartAt": "A", "States": {
+		"A": {"Type": "Pass", "Next": "C"},
+		"B": {"Type": "Map", "End": true, "ItemProcessor": {"StartAt": "C", "States": {"C": {"Type": "Pass", "Next": "B"}}}}}}`,
+		[]string{"/States/B/ItemProcessor/States/C/Next target", "/States/A/Next target"}},
+	{"unreachable", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}, "B": {"Type": "Pass", "Next": "C"}, "C": {"Type": "Succeed"}}}`,
+		[]string{"? /States/B unreachable", "? /States/C unreachable"}},
+	{"reached by rule, Default and Catch", `{"StartAt": "A", "States": {
+		"A": {"Type": "Choice", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "B"}], "Default": "C"},
+		"B": {"Type": "Task", "Resource": "task:b", "End": true, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "D"}]},
+		"C": {"Type": "Succeed"}, "D": {"Type": "Fail"}}}`, nil},
+	{"a loop is no problem", `{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}, "B": {"Type": "Pass", "Next": "A"}}}`, nil},
+	{"unknown field", stateA(`"Type": "Pass", "End": true, "Reslt": 1`), []string{"/States/A/Reslt unknown-field"}},
+	{"fields of other types", stateA(`"Type": "Pass", "End": true, "Seconds": 1, "Resource": "task:x", "ItemsPath": "$"`),
+		[]string{"/States/A/Seconds misplaced-field", "/States/A/Resource misplaced-field", "/States/A/ItemsPath misplaced-field"}},
+	{"fields of JSONata", stateA(`"Type": "Pass", "End": true, "Output": 1, "Arguments": {}`), []string{"/States/A/Output language", "/States/A/Arguments language"}},
+	{"Succeed goes nowhere", stateA(`"Type": "Succeed", "Next": "A", "End": true, "ResultPath": "$"`),
+		[]string{"/States/A/Next misplaced-field", "/States/A/End misplaced-field", "/States/A/ResultPath misplaced-field"}},
+	{"Fail has no data flow", stateA(`"Type": "Fail", "InputPath": "$", "OutputPath": "$", "Assign": {}`),
+		[]string{"/States/A/InputPath misplaced-field", "/States/A/OutputPath misplaced-field", "/States/A/Assign misplaced-field"}},
+	{"Fail", stateA(`"Type": "Fail", "Error": "E", "CausePath": "States.Format('{}', $.x)"`), nil},
+	{"Fail in both forms", stateA(`"Type": "Fail", "Error": "E", "ErrorPath": "$.e"`), []string{"/States/A/ErrorPath exclusive"}},
+	{"Fail with wrong types", stateA(`"Type": "Fail", "Error": 1, "CausePath": "cause"`), []string{"/States/A/Error type", "/States/A/CausePath path"}},
+	{"Pass", stateA(`"Type": "Pass", "End": true, "InputPath": null, "Parameters": {"a.$": "$.b"}, "Result": null, "ResultPath": "$.r", "OutputPath": "$.r", "Assign": {"x.$": "$.y"}`), nil},
+	{"Pass with wrong paths", stateA(`"Type": "Pass", "End": true, "InputPath": "x", "ResultPath": "$.a[*]", "Parameters": {"a.$": "States.Nothing()"}, "Assign": {"states": 1}`),
+		[]string{"/States/A/InputPath path", "/States/A/Assign/states variable", "/States/A/Parameters/a.$ intrinsic", "/States/A/ResultPath reference"}},
+}
+
+var waitCases = []ruleCase{
+	{"Seconds", stateA(`"Type": "Wait", "End": true, "Seconds": 0`), nil},
+	{"SecondsPath", stateA(`"Type": "Wait", "End": true, "SecondsPath": "$.s"`), nil},
+	{"Timestamp", stateA(`"Type": "Wait", "End": true, "Timestamp": "2026-11-30T01:02:03.5+01:00"`), nil},
+	{"TimestampPath", stateA(`"Type": "Wait", "End": true, "TimestampPath": "$.t"`), nil},
+	{"none", stateA(`"Type": "Wait", "End": true`), []string{"/States/A required"}},
+	{"two", stateA(`"Type": "Wait", "End": true, "Seconds": 1, "TimestampPath": "$.t"`), []string{"/States/A exclusive"}},
+	{"two forms", stateA(`"Type": "Wait", "End": true, "Seconds": 1, "SecondsPath": "$.t"`), []string{"/States/A/SecondsPath exclusive"}},
+	{"negative", stateA(`"Type": "Wait", "End": true, "Seconds": -1`), []string{"/States/A/Seconds range"}},
+	{"fraction", stateA(`"Type": "Wait", "End": true, "Seconds": 1.5`), []string{"/States/A/Seconds type"}},
+	{"no zone", stateA(`"Type": "Wait", "End": true, "Timestamp": "2026-11-30T01:02:03"`), []string{"/States/A/Timestamp timestamp"}},
+	{"no T", stateA(`"Type": "Wait", "End": true, "Timestamp": "2026-11-30 01:02:03Z"`), []string{"/States/A/Timestamp timestamp"}},
+}
+
+var choiceCases = []ruleCase{
+	{"no Default", stateA(`"Type": "Choice", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "A"}]`), []string{"? /States/A no-default"}},
+	{"no Choices", stateA(`"Type": "Choice", "Default": "A"`), []string{"/States/A required"}},
+	{"empty Choices", stateA(`"Type": "Choice", "Default": "A", "Choices": []`), []string{"/States/A/Choices empty"}},
+	{"Choices no array", stateA(`"Type": "Choice", "Default": "A", "Choices": {}`), []string{"/States/A/Choices type"}},
+	{"a rule no object", stateA(`"Type": "Choice", "Default": "A", "Choices": [1]`), []string{"/States/A/Choices/0 type"}},
+	{"a rule without Next", stateA(`"Type": "Choice", "Default": "A", "Choices": [{"Variable": "$.a", "IsNull": true}]`), []string{"/States/A/Choices/0 required"}},
+	{"a rule to nowhere", stateA(`"Type": "Choice", "Default": "A", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "B"}]`), []string{"/States/A/Choices/0/Next target"}},
+	{"Default to nowhere", stateA(`"Type": "Choice", "Default": "B", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "A"}]`), []string{"/States/A/Default target"}},
+	{"Next on the Choice", stateA(`"Type": "Choice", "Default": "A", "Next": "A", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "A"}]`), []string{"/States/A/Next misplaced-field"}},
+	{"unknown operator", stateA(`"Type": "Choice", "Default": "A", "Choices": [{"Variable": "$.a", "StringEqual": "x", "Next": "A"}]`),
+		[]string{"/States/A/Choices/0/StringEqual condition", "/States/A/Choices/0 condition"}},
+	{"Next in a nested rule", stateA(`"Type": "Choice", "Default": "A", "Choices": [{"Not": {"Variable": "$.a", "IsNull": true, "Next": "A"}, "Next": "A"}]`),
+		[]string{"/States/A/Choices/0/Not/Next condition"}},
+	{"assigning rule", stateA(`"Type": "Choice", "Default": "A", "Assign": {"y": 1}, "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "A", "Assign": {"x": 1}, "Comment": "c"}]`), nil},
+}
+
+var taskCases = []ruleCase{
+	{"all fields", task(`, "Comment": "c", "InputPath": "$.a", "Parameters": {}, "ResultSelector": {}, "ResultPath": null, "OutputPath": "$", "Assign": {},
+		"TimeoutSeconds": 10, "HeartbeatSeconds": 9, "QueueTimeoutSeconds": 5, "Priority": -100, "IdempotencyKey": "$.id", "MaxRedeliveries": 0, "WhenUncertain": "FAIL"`), nil},
+	{"Resource missing", stateA(`"Type": "Task", "End": true`), []string{"/States/A required"}},
+	{"Resource no string", stateA(`"Type": "Task", "End": true, "Resource": {}`), []string{"/States/A/Resource type"}},
+	{"Resource unreadable", stateA(`"Type": "Task", "End": true, "Resource": "pay"`), []string{"/States/A/Resource resource"}},
+	{"paths", task(`, "TimeoutSecondsPath": "$.t", "HeartbeatSecondsPath": "$.h"`), nil},
+	{"both forms", task(`, "TimeoutSeconds": 1, "TimeoutSecondsPath": "$.t"`), []string{"/States/A/TimeoutSecondsPath exclusive"}},
+	{"bounds", task(`, "TimeoutSeconds": 0, "HeartbeatSeconds": 100000000, "QueueTimeoutSeconds": 0, "Priority": 101, "MaxRedeliveries": 1001, "WhenUncertain": "ASK"`), []string{
+		"/States/A/TimeoutSeconds range", "/States/A/HeartbeatSeconds range", "/States/A/QueueTimeoutSeconds range",
+		"/States/A/Priority range", "/States/A/MaxRedeliveries range", "/States/A/WhenUncertain value"}},
+	{"heartbeat as long as the time-out", task(`, "TimeoutSeconds": 10, "HeartbeatSeconds": 10`), []string{"/States/A/HeartbeatSeconds heartbeat"}},
+	{"heartbeat as long as the default", task(`, "HeartbeatSeconds": 60`), []string{"? /States/A/HeartbeatSeconds heartbeat"}},
+	{"heartbeat below the default", task(`, "HeartbeatSeconds": 59`), nil},
+	{"heartbeat beside a path", task(`, "TimeoutSecondsPath": "$.t", "HeartbeatSeconds": 1000`), nil},
+	{"IdempotencyKey no expression", task(`, "IdempotencyKey": "order"`), []string{"/States/A/IdempotencyKey path"}},
+	{"signal", stateA(`"Type": "Task", "Resource": "signal:approved", "TimeoutSeconds": 5, "End": true, "Catch": [{"ErrorEquals": ["States.Timeout"], "Next": "A"}]`), nil},
+	{"signal with fields for workers", stateA(`"Type": "Task", "Resource": "signal:approved", "End": true, "TimeoutSeconds": 9, "HeartbeatSeconds": 5, "QueueTimeoutSeconds": 1, "IdempotencyKey": "$.x"`),
+		[]string{"/States/A/HeartbeatSeconds misplaced-field", "/States/A/QueueTimeoutSeconds misplaced-field", "/States/A/IdempotencyKey misplaced-field"}},
+}
+
+var handlerCases = []ruleCase{
+	{"empty", task(`, "Retry": [], "Catch": []`), nil},
+	{"no arrays", task(`, "Retry": {}, "Catch": null`), []string{"/States/A/Retry type", "/States/A/Catch type"}},
+	{"no objects", task(`, "Retry": [1], "Catch": ["x"]`), []string{"/States/A/Retry/0 type", "/States/A/Catch/0 type"}},
+	{"all fields", task(`, "Retry": [{"Comment": "c", "ErrorEquals": ["E", "States.Timeout"], "IntervalSeconds": 1, "MaxAttempts": 0, "BackoffRate": 1, "MaxDelaySeconds": 31622400, "JitterStrategy": "FULL"}],
+		"Catch": [{"Comment": "c", "ErrorEquals": ["States.ALL"], "Next": "A", "ResultPath": "$.e", "Assign": {"x.$": "$.Error"}}]`), nil},
+	{"ErrorEquals missing", task(`, "Retry": [{}], "Catch": [{"Next": "A"}]`), []string{"/States/A/Retry/0 required", "/States/A/Catch/0 required"}},
+	{"ErrorEquals empty", task(`, "Retry": [{"ErrorEquals": []}]`), []string{"/States/A/Retry/0/ErrorEquals empty"}},
+	{"ErrorEquals with a number", task(`, "Retry": [{"ErrorEquals": ["E", 1]}]`), []string{"/States/A/Retry/0/ErrorEquals/1 type"}},
+	{"States.ALL not alone", task(`, "Retry": [{"ErrorEquals": ["E", "States.ALL"]}]`), []string{"/States/A/Retry/0/ErrorEquals/1 error-name"}},
+	{"States.ALL not last", task(`, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "A"}, {"ErrorEquals": ["E"], "Next": "A"}]`), []string{"/States/A/Catch/0/ErrorEquals/0 error-name"}},
+	{"unknown States error", task(`, "Retry": [{"ErrorEquals": ["States.Timeouts"]}]`), []string{"? /States/A/Retry/0/ErrorEquals/0 error-name"}},
+	{"bounds", task(`, "Retry": [{"ErrorEquals": ["E"], "IntervalSeconds": 0, "MaxAttempts": -1, "BackoffRate": 0.9, "MaxDelaySeconds": 31622401, "JitterStrategy": "HALF"}]`), []string{
+		"/States/A/Retry/0/IntervalSeconds range", "/States/A/Retry/0/MaxAttempts range", "/States/A/Retry/0/MaxDelaySeconds range",
+		"/States/A/Retry/0/JitterStrategy value", "/States/A/Retry/0/BackoffRate range"}},
+	{"BackoffRate endless", task(`, "Retry": [{"ErrorEquals": ["E"], "BackoffRate": 1e999}]`), []string{"/States/A/Retry/0/BackoffRate range"}},
+	{"BackoffRate a string", task(`, "Retry": [{"ErrorEquals": ["E"], "BackoffRate": "2"}]`), []string{"/States/A/Retry/0/BackoffRate type"}},
+	{"unknown fields", task(`, "Retry": [{"ErrorEquals": ["E"], "MaxAttempt": 1}], "Catch": [{"ErrorEquals": ["E"], "Next": "A", "Nxt": "A"}]`),
+		[]string{"/States/A/Retry/0/MaxAttempt unknown-field", "/States/A/Catch/0/Nxt unknown-field"}},
+	{"misplaced fields", task(`, "Catch": [{"ErrorEquals": ["E"], "Next": "A", "OutputPath": "$"}]`), []string{"/States/A/Catch/0/OutputPath misplaced-field"}},
+	{"catcher to nowhere", task(`, "Catch": [{"ErrorEquals": ["E"]}, {"ErrorEquals": ["E"], "Next": "B"}]`), []string{"/States/A/Catch/0 required", "/States/A/Catch/1/Next target"}},
+	{"catcher with a wrong ResultPath", task(`, "Catch": [{"ErrorEquals": ["E"], "Next": "A", "ResultPath": "$..e"}]`), []string{"/States/A/Catch/0/ResultPath reference"}},
+	{"on a Parallel", stateA(`"Type": "Parallel", "End": true, "Branches": [{"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}], "Retry": [{"ErrorEquals": ["E"]}]`), nil},
+	{"on a Pass", stateA(`"Type": "Pass", "End": true, "Retry": [], "Catch": []`), []string{"/States/A/Retry misplaced-field", "/States/A/Catch misplaced-field"}},
+}
+
+var nestedCases = []ruleCase{
+	{"no Branches", stateA(`"Type": "Parallel", "End": true`), []string{"/States/A required"}},
+	{"empty Branches", stateA(`"Type": "Parallel", "End": true, "Branches": []`), []string{"/States/A/Branches empty"}},
+	{"a branch no object", stateA(`"Type": "Parallel", "End": true, "Branches": ["B"]`), []string{"/States/A/Branches/0 type"}},
+	{"an empty branch", stateA(`"Type": "Parallel", "End": true, "Branches": [{}]`), []string{"/States/A/Branches/0 required"}},
+	{"top-level fields in a branch", stateA(`"Type": "Parallel", "End": true, "Branches": [{"Comment": "c", "TimeoutSeconds": 1, "QueryLanguage": "JSONPath", "Other": 1, "StartAt": "B", "States": {"B": {"Type": "Succeed"}}}]`),
+		[]string{"/States/A/Branches/0/TimeoutSeconds misplaced-field", "/States/A/Branches/0/QueryLanguage misplaced-field", "/States/A/Branches/0/Other unknown-field"}},
+	{"unreachable in a branch", stateA(`"Type": "Parallel", "End": true, "Branches": [{"StartAt": "B", "States": {"B": {"Type": "Succeed"}, "C": {"Type": "Succeed"}}}]`),
+		[]string{"? /States/A/Branches/0/States/C unreachable"}},
+	{"Map", inline(`, "ItemsPath": "$.a", "ItemSelector": {"v.$": "$$.Map.Item.Value"}, "MaxConcurrency": 0, "ToleratedFailureCount": 1, "ToleratedFailurePercentage": 0.5`), nil},
+	{"Map with paths", inline(`, "Parameters": {"v.$": "$$.Map.Item.Value"}, "MaxConcurrencyPath": "$.m", "ToleratedFailureCountPath": "$.c", "ToleratedFailurePercentagePath": "$.p"`), nil},
+	{"Map with both forms", inline(`, "Parameters": {}, "ItemSelector": {}, "MaxConcurrency": 1, "MaxConcurrencyPath": "$.m"`),
+		[]string{"/States/A/Parameters exclusive", "/States/A/MaxConcurrencyPath exclusive"}},
+	{"Map beyond bounds", inline(`, "MaxConcurrency": -1, "ToleratedFailureCount": -1, "ToleratedFailurePercentage": 100.1`),
+		[]string{"/States/A/MaxConcurrency range", "/States/A/ToleratedFailureCount range", "/States/A/ToleratedFailurePercentage range"}},
+	{"Map without a processor", stateA(`"Type": "Map", "End": true`), []string{"/States/A required"}},
+	{"Map with two", inline(`, "Iterator": {"StartAt": "C", "States": {"C": {"Type": "Succeed"}}}`), []string{"/States/A/Iterator exclusive"}},
+	{"a processor no object", stateA(`"Type": "Map", "End": true, "ItemProcessor": 1`), []string{"/States/A/ItemProcessor type"}},
+	{"ProcessorConfig", stateA(`"Type": "Map", "End": true, "ItemProcessor": {"ProcessorConfig": {"Mode": "INLINE", "ExecutionType": "STANDARD"}, "StartAt": "B", "States": {"B": {"Type": "Succeed"}}}`), nil},
+	{"wrong ProcessorConfig", stateA(`"Type": "Map", "End": true, "ItemProcessor": {"ProcessorConfig": {"Mode": "BOTH", "ExecutionType": 1, "Size": 1}, "StartAt": "B", "States": {"B": {"Type": "Succeed"}}}`),
+		[]string{"/States/A/ItemProcessor/ProcessorConfig/Size unknown-field", "/States/A/ItemProcessor/ProcessorConfig/ExecutionType type", "/States/A/ItemProcessor/ProcessorConfig/Mode value"}},
+}
+
+var notBuiltCases = []ruleCase{
+	{"distributed Map", stateA(`"Type": "Map", "End": true, "Label": "L", "ItemReader": {}, "ItemBatcher": {}, "ResultWriter": {},
+		"ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED"}, "StartAt": "B", "States": {"B": {"Type": "Succeed"}}}`), []string{
+		"/States/A/Label not-built", "/States/A/ItemReader not-built", "/States/A/ItemBatcher not-built", "/States/A/ResultWriter not-built",
+		"/States/A/ItemProcessor/ProcessorConfig/Mode not-built"}},
+	{"child", stateA(`"Type": "Task", "End": true, "Resource": "workflow:ship@3"`), []string{"/States/A/Resource not-built"}},
+	{"child by ARN", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::states:startExecution.sync:2"`), []string{"/States/A/Resource not-built"}},
+	{"http", stateA(`"Type": "Task", "End": true, "Resource": "http"`), []string{"/States/A/Resource not-built"}},
+	{"lambda", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Credentials": {}`),
+		[]string{"/States/A/Credentials not-built", "/States/A/Resource not-built"}},
+	{"compensation", task(`, "Compensate": {}, "Catch": [{"ErrorEquals": ["E"], "Next": "A", "Compensate": true}]`),
+		[]string{"/States/A/Compensate not-built", "/States/A/Catch/0/Compensate not-built"}},
+	{"top level", `{"OnSignal": {}, "Cleanup": {}, "Limits": {}, "Input": {}, "Output": {}, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`,
+		[]string{"/OnSignal not-built", "/Cleanup not-built", "/Limits not-built", "/Input not-built", "/Output not-built"}},
+}
+
+var strictCases = []ruleCase{
+	{"an activity", task(`, "TimeoutSeconds": 10, "HeartbeatSeconds": 9`), nil},
+	{"task:", stateA(`"Type": "Task", "End": true, "Resource": "task:pay"`), []string{"/States/A/Resource addition"}},
+	{"signal:", stateA(`"Type": "Task", "End": true, "Resource": "signal:paid"`), []string{"/States/A/Resource addition"}},
+	{"workflow:", stateA(`"Type": "Task", "End": true, "Resource": "workflow:pay"`), []string{"/States/A/Resource addition"}},
+	{"http", stateA(`"Type": "Task", "End": true, "Resource": "http"`), []string{"/States/A/Resource addition"}},
+	{"fields of a Task", task(`, "QueueTimeoutSeconds": 1, "IdempotencyKey": "$.a", "Priority": 1, "MaxRedeliveries": 1, "WhenUncertain": "WAIT", "Compensate": {}`), []string{
+		"/States/A/QueueTimeoutSeconds addition", "/States/A/IdempotencyKey addition", "/States/A/Priority addition",
+		"/States/A/MaxRedeliveries addition", "/States/A/WhenUncertain addition", "/States/A/Compensate addition"}},
+	{"a catcher", task(`, "Catch": [{"ErrorEquals": ["E"], "Next": "A", "Compensate": true}]`), []string{"/States/A/Catch/0/Compensate addition"}},
+	{"top level", `{"OnSignal": {}, "Cleanup": {}, "Limits": {}, "Input": {}, "Output": {}, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`,
+		[]string{"/OnSignal addition", "/Cleanup addition", "/Limits addition", "/Input addition", "/Output addition"}},
+	{"unreachable", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}, "B": {"Type": "Succeed"}}}`, []string{"/States/B unreachable"}},
+}
+
+// limitCases are documents at and beyond a limit.
+func limitCases() []ruleCase {
+	states := func(n int) string {
+		var text strings.Builder
+		text.WriteString(`{"StartAt": "s0", "States": {`)
+		for i := range n {
+			fmt.Fprintf(&text, `"s%d": {"Type": "Pass", "Next": "s%d"}, `, i, (i+1)%n)
+		}
+		return strings.TrimSuffix(text.String(), ", ") + "}}"
+	}
+	result := func(value string) string { return stateA(`"Type": "Pass", "End": true, "Result": ` + value) }
+	nested := func(n int) string { return result(strings.Repeat("[", n) + strings.Repeat("]", n)) }
+	many := make([]string, 0, maxProblems+1)
+	var unknown strings.Builder
+	for i := range 2 * maxProblems {
+		fmt.Fprintf(&unknown, `, "x%d": 1`, i)
+		if i < maxProblems {
+			many = append(many, fmt.Sprintf("/States/A/x%d unknown-field", i))
+		}
+	}
+	return []ruleCase{
+		{"text as large as allowed", result(`"` + strings.Repeat("x", DefaultMaxBytes-len(result(`""`))) + `"`), nil},
+		{"text too large", result(`"` + strings.Repeat("x", DefaultMaxBytes-len(result(`""`))+1) + `"`), []string{" too-large"}},
+		{"as many states as allowed", states(MaxStates), nil},
+		{"too many states", states(MaxStates + 1), []string{"/States too-large"}},
+		{"as deep as allowed", nested(MaxDepth - 3), nil},
+		{"too deep", nested(MaxDepth - 2), []string{" too-large"}},
+		{"much too deep", nested(100_000), []string{" syntax"}},
+		{"too many problems", task(unknown.String()), append(many, "?  more-problems")},
+	}
+}
+
+func TestRules(t *testing.T) {
+	tables := map[string][]ruleCase{
+		"document": documentCases, "state": stateCases, "wait": waitCases, "choice": choiceCases, "task": taskCases,
+		"handler": handlerCases, "nested": nestedCases, "not built": notBuiltCases, "limit": limitCases(),
+	}
+	hit := map[string]bool{}
+	for table, cases := range tables {
+		for _, c := range cases {
+			t.Run(table+"/"+c.name, func(t *testing.T) { checkRules(t, c, Options{}, hit) })
+		}
+	}
+	for _, c := range strictCases {
+		t.Run("strict/"+c.name, func(t *testing.T) { checkRules(t, c, Options{Strict: true}, hit) })
+	}
+	for _, rule := range ruleConstants(t) {
+		if !hit[rule] {
+			t.Errorf("no document of the tables breaks the rule %q", rule)
+		}
+		delete(hit, rule)
+	}
+	for rule := range hit {
+		t.Errorf("the rule %q is not one of the Rule constants", rule)
+	}
+}
+
+func checkRules(t *testing.T, c ruleCase, opts Options, hit map[string]bool) {
+	t.Helper()
+	doc, problems := Parse([]byte(c.doc), opts)
+	var got []string
+	for _, p := range problems {
+		line := p.Pointer + " " + p.Rule
+		if p.Severity == SeverityWarning {
+			line = "? " + line
+		}
+		got = append(got, line)
+		hit[p.Rule] = true
+		if p.Message == "" || len(p.Message) > maxMessage+len("…") {
+			t.Errorf("%s: message of %d bytes: %s", line, len(p.Message), cut(p.Message, maxQuoted))
+		}
+	}
+	if !slices.Equal(got, c.want) {
+		t.Errorf("problems:\n%v\nwant:\n%s\ndocument: %s", problems, strings.Join(c.want, "\n"), cut(c.doc, 1000))
+	}
+	if (doc == nil) != (problems.Err() != nil) {
+		t.Errorf("document is %v, error is %v", doc, problems.Err())
+	}
+}
+
+// ruleConstants lists the values of the Rule constants. Those that are taken
+// from package expr have the text of their rule only there.
+func ruleConstants(t testing.TB) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "rules.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromExpr := map[string]string{
+		"RuleTooLarge": RuleTooLarge, "RuleRequired": RuleRequired, "RuleType": RuleType, "RuleRange": RuleRange,
+		"RuleExclusive": RuleExclusive, "RulePath": RulePath, "RuleReference": RuleReference, "RuleIntrinsic": RuleIntrinsic,
+		"RuleTimestamp": RuleTimestamp, "RuleVariable": RuleVariable, "RuleCondition": RuleCondition, "RuleLanguage": RuleLanguage,
+	}
+	var rules []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		rule := fromExpr[spec.Names[0].Name]
+		if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
+			rule, _ = strconv.Unquote(literal.Value)
+		}
+		if rule == "" {
+			t.Errorf("%s has no rule", spec.Names[0].Name)
+		}
+		rules = append(rules, rule)
+		return true
+	})
+	return rules
+}
