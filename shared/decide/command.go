@@ -110,7 +110,7 @@ func (d *decider) report(cmd *history.Command) answer {
 	if cmd.Kind == history.KindFail {
 		return d.failed(v, st, cmd, current)
 	}
-	return d.completed(v, cmd, current)
+	return d.completed(v, st, cmd, current)
 }
 
 // noticeClaim records the dispatch that a report is older than.
@@ -133,7 +133,7 @@ func (d *decider) claim(v *history.Visit, cmd *history.Command, current bool) an
 	return applied(d.dispatched(v, cmd.Claim))
 }
 
-func (d *decider) completed(v *history.Visit, cmd *history.Command, current bool) answer {
+func (d *decider) completed(v *history.Visit, st *definition.State, cmd *history.Command, current bool) answer {
 	ev := history.Event{Type: history.EventCompleted, Scope: v.Scope().ID()}
 	if !current {
 		ev.Offer = cmd.Row.Offer
@@ -142,7 +142,11 @@ func (d *decider) completed(v *history.Visit, cmd *history.Command, current bool
 	if err != nil {
 		return refused("the output is no JSON: %v", err)
 	}
-	ev.Text = d.s.Shorten(&ev, d.text(output))
+	text := d.text(output)
+	if len(text) > maxPayload {
+		return applied(d.failUnit(v, st, history.Event{Type: history.EventFailed, Offer: ev.Offer}, tooLarge(v.State())))
+	}
+	ev.Text = d.s.Shorten(&ev, text)
 	return applied(d.emit(ev))
 }
 

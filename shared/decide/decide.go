@@ -14,6 +14,8 @@ const (
 	maxEvents = 1000
 	// maxBytes is the same for the texts that the events of a turn write out.
 	maxBytes = 1 << 20
+	// maxPayload is how large the result of a task and the output of a state may be, in bytes of JSON.
+	maxPayload = 262_144
 	// snapshotEvery is after how many events a snapshot is due. A load folds at most 500: those, and what comes while the
 	// node must not write one.
 	snapshotEvery = 300

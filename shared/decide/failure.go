@@ -102,7 +102,12 @@ func (d *decider) unhandled(v *history.Visit, st *definition.State, f failure) {
 			f = evaluation(v, err)
 			break
 		}
-		d.exit(v, st, x, c.Next, false)
+		output := d.text(x.Output)
+		if len(output) > maxPayload {
+			f = tooLarge(v.State())
+			break
+		}
+		d.exited(v, st, x, output, c.Next, false)
 		return
 	}
 	d.propagate(v.Scope(), f)
@@ -159,7 +164,7 @@ func (d *decider) stopBranches(p *history.Visit, failed *history.Scope) {
 // aborts lists what tells that the states of a scope are stopped, from the outside in.
 func aborts(events []history.Event, c *history.Scope) []history.Event {
 	v := c.Visit()
-	if v == nil || !v.HasWork() {
+	if v == nil || !v.HasWork() && (v.Kind() != history.TaskState || v.Phase() != history.PhaseFailed) {
 		return events
 	}
 	events = append(events, history.Event{Type: history.EventAborted, Scope: c.ID()})

@@ -25,7 +25,9 @@ func (d *decider) enter(c *history.Scope, m *definition.Machine, name string) {
 	}
 	ev := history.Event{Type: history.EventEntered, Scope: c.ID(), State: name, Kind: kinds[st.Type]}
 	if st.Type == definition.Wait {
-		ev.At, _ = d.waitEnd(place{scope: c, state: name, at: d.now}, st, c.Data())
+		if end, err := d.waitEnd(place{scope: c, state: name, at: d.now}, st, c.Data()); err == nil {
+			ev.At = end
+		}
 	}
 	d.emit(ev)
 }
@@ -82,11 +84,28 @@ func (d *decider) leave(v *history.Visit, st *definition.State) {
 	d.exit(v, st, exit, st.Next, st.End || st.Type == definition.Succeed)
 }
 
-// exit records the output and goes to next, or ends the scope where the state is its last.
+// tooLarge is the failure of a state that gives more than it may.
+func tooLarge(state string) failure {
+	return failure{
+		code:  expr.StatesDataLimitExceeded,
+		cause: "The state/task '" + state + "' returned a result with a size exceeding the maximum number of bytes service limit.",
+	}
+}
+
+// exit leaves a state whose output may be too large, which fails it.
 func (d *decider) exit(v *history.Visit, st *definition.State, x expr.Exit, next string, last bool) {
+	output := d.text(x.Output)
+	if len(output) > maxPayload {
+		d.fail(v, st, tooLarge(v.State()))
+		return
+	}
+	d.exited(v, st, x, output, next, last)
+}
+
+// exited records the output and goes to next, or ends the scope where the state is its last.
+func (d *decider) exited(v *history.Visit, st *definition.State, x expr.Exit, output []byte, next string, last bool) {
 	c := v.Scope()
 	ev := history.Event{Type: history.EventExited, Scope: c.ID(), Last: last}
-	output := d.text(x.Output)
 	ev.Text = d.s.Shorten(&ev, output)
 	if x.Assigned != nil {
 		for name, value := range x.Assigned.All() {

@@ -82,12 +82,16 @@ func (d *decider) dispatched(v *history.Visit, claim history.Claim) history.Even
 	return d.emit(ev)
 }
 
+// recordFailure records that an attempt failed; without a retrier it is not tried again.
+func (d *decider) recordFailure(v *history.Visit, st *definition.State, ev history.Event, f failure) (id history.EventID, retrier int) {
+	ev.Retrier, ev.At = d.retry(v, st, f)
+	ev.Scope, ev.Error, ev.Cause = v.Scope().ID(), f.code, f.cause
+	return d.emit(ev), ev.Retrier
+}
+
 // failUnit records that an attempt failed by a report or a word, and deals with it.
 func (d *decider) failUnit(v *history.Visit, st *definition.State, ev history.Event, f failure) history.EventID {
-	retrier, at := d.retry(v, st, f)
-	ev.Retrier, ev.At = retrier, at
-	ev.Scope, ev.Error, ev.Cause = v.Scope().ID(), f.code, f.cause
-	id := d.emit(ev)
+	id, retrier := d.recordFailure(v, st, ev, f)
 	if retrier == 0 {
 		d.unhandled(v, st, f)
 	}

@@ -37,7 +37,14 @@ func (s *State) Apply(seq Seq, at Time, first EventID, events []Event) error {
 // fold changes the state by one event of a running execution. Each case leaves the state alone where the event does not
 // fit it.
 func (s *State) fold(ev *Event, c *Scope) {
-	if s.foldExecution(ev, c) || c.status != scopeRuns {
+	if s.foldExecution(ev, c) {
+		return
+	}
+	if ev.Type == EventAborted {
+		s.applyAborted(c)
+		return
+	}
+	if c.status != scopeRuns {
 		return
 	}
 	if ev.Type == EventEntered {
@@ -179,7 +186,7 @@ func (s *State) finishScope(c *Scope) {
 	f.results[c.index], f.branches[c.index] = c.data, nil
 	f.active--
 	f.done++
-	f.tail = c.last
+	f.tail, f.ended = c.last, c.last
 	delete(s.scopes, c.id)
 	if p.Unfanned() || p.Complete() {
 		s.markReady(p)

@@ -19,14 +19,12 @@ func (s *State) foldFan(ev *Event, v *Visit) {
 		s.applyIterBegun(ev, v)
 	case EventIterDone:
 		if v.fan != nil {
-			s.previous = v.fan.tail
+			s.previous, v.fan.ended = v.fan.tail, s.events
 		}
 	case EventIterFailed:
 		s.stopIteration(ev, v, scopeFailed)
 	case EventIterCut:
 		s.stopIteration(ev, v, scopeCut)
-	case EventAborted:
-		s.applyAborted(v)
 	case EventJoined:
 		s.applyJoined(v)
 	case EventBroken, EventAgain:
@@ -39,7 +37,7 @@ func (s *State) applyFanned(ev *Event, v *Visit) {
 	if !ok || (v.phase != PhaseEntered && v.phase != PhaseRetrying) || ev.Index < 0 || ev.Index > MaxBranches {
 		return
 	}
-	f := &fan{limit: ev.Limit, tail: s.events}
+	f := &fan{limit: ev.Limit, tail: s.events, ended: s.events}
 	n := ev.Index
 	switch v.kind {
 	case MapState:
@@ -104,19 +102,24 @@ func (s *State) stopIteration(ev *Event, v *Visit, status scopeStatus) {
 	s.stopScope(c, status)
 }
 
-func (s *State) applyAborted(v *Visit) {
-	if p := v.scope.parent; p != nil && p.fan != nil && p.fan.tail > v.id {
-		s.previous = p.fan.tail
+func (s *State) applyAborted(c *Scope) {
+	if c.parent == nil {
+		return
 	}
-	s.stopScope(v.scope, scopeCut)
+	if f := c.parent.fan; f.tail > c.last {
+		s.previous = f.tail
+	}
+	if c.status == scopeRuns {
+		s.stopScope(c, scopeCut)
+	}
 }
 
 func (s *State) applyJoined(v *Visit) {
 	if v.phase != PhaseFanned || !v.Complete() {
 		return
 	}
-	s.previous = v.fan.tail
-	v.scope.last = v.fan.tail
+	s.previous = v.fan.ended
+	v.scope.last = v.fan.ended
 	n := 2
 	for _, r := range v.fan.results {
 		n += len(r) + 1

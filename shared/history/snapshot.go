@@ -105,6 +105,7 @@ type snapFan struct {
 	Active   int         `json:"active,omitempty"`
 	Done     int         `json:"done,omitempty"`
 	Tail     EventID     `json:"tail"`
+	Ended    EventID     `json:"ended"`
 	Branches []snapScope `json:"branches,omitempty"`
 	Results  map[int]int `json:"results,omitempty"`
 }
@@ -200,7 +201,7 @@ func (w *snapWriter) visit(v *Visit) *snapVisit {
 	if f := v.fan; f != nil {
 		sv.Fan = &snapFan{
 			Limit: f.limit, Count: len(f.branches), Next: f.next, Active: f.active, Done: f.done, Tail: f.tail,
-			Results: map[int]int{},
+			Ended: f.ended, Results: map[int]int{},
 		}
 		for i, c := range f.branches {
 			if c != nil {
@@ -361,7 +362,7 @@ func (r *snapReader) fan(sf *snapFan, v *Visit) {
 		return
 	}
 	f := &fan{
-		limit: sf.Limit, next: sf.Next, active: sf.Active, done: sf.Done, tail: sf.Tail,
+		limit: sf.Limit, next: sf.Next, active: sf.Active, done: sf.Done, tail: sf.Tail, ended: sf.Ended,
 		branches: make([]*Scope, sf.Count), results: make([][]byte, sf.Count),
 	}
 	if v.kind == MapState {

@@ -129,7 +129,8 @@ type fan struct {
 	items    [][]byte // Map: the elements of the visit's work
 	branches []*Scope // by index; nil before the begin and after the end
 	results  [][]byte // by index
-	tail     EventID  // the last event of the branch or iteration that ended last
+	tail     EventID  // the last event inside the branch or iteration that ended last
+	ended    EventID  // the event that ended it
 }
 
 // New gives the state before the first event.
@@ -249,6 +250,9 @@ func (s *State) ShortenVariable(ev *Event, output, text []byte) Text {
 
 // ID numbers the scope.
 func (c *Scope) ID() ScopeID { return c.id }
+
+// Runs tells whether the scope goes on: it has neither ended nor been stopped.
+func (c *Scope) Runs() bool { return c.status == scopeRuns }
 
 // Parent is the visit that the scope is a branch or an iteration of, nil for MainScope.
 func (c *Scope) Parent() *Visit { return c.parent }

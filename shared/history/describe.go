@@ -1,0 +1,342 @@
+package history
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// View is one event as people and programs read it: in the form that the reference service gives its history, and for
+// what it does not have, in types of our own.
+type View struct {
+	ID EventID
+	// Previous is the event that this one follows: the one before in the same branch or iteration.
+	Previous EventID
+	At       Time
+	// Type is such as "TaskStateEntered".
+	Type string
+	// Unit is the key of the visit that it happened to, empty where it concerns the execution as a whole.
+	Unit UnitKey
+	// Details has what the type tells more, in a fixed order.
+	Details []Detail
+}
+
+// Detail is one member of the details object of an event.
+type Detail struct {
+	Name  string
+	Value []byte // JSON
+}
+
+// Text gives a detail that is a string; empty where there is none.
+func (v *View) Text(name string) string {
+	var s string
+	for _, d := range v.Details {
+		if d.Name == name && json.Unmarshal(d.Value, &s) == nil {
+			return s
+		}
+	}
+	return ""
+}
+
+// MarshalJSON writes the event as the API shows it. The details stand under a name that comes from the type, such as
+// "taskScheduledEventDetails"; a text that was JSON stands in it as JSON.
+func (v View) MarshalJSON() ([]byte, error) {
+	b := appendInt(append([]byte(`{"id":`), strconv.FormatInt(int64(v.ID), 10)...), "previousEventId", int64(v.Previous))
+	b = appendText(b, "timestamp", v.At.Time().Format("2006-01-02T15:04:05.000Z07:00"))
+	b = appendText(b, "type", v.Type)
+	b = appendText(b, "unit", string(v.Unit))
+	if len(v.Details) == 0 {
+		return append(b, '}'), nil
+	}
+	b = append(append(append(b, ',', '"'), v.DetailsName()...), '"', ':')
+	for i, d := range v.Details {
+		if i == 0 {
+			b = append(b, '{')
+		} else {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, d.Name), ':')
+		b = append(b, d.Value...)
+	}
+	return append(b, '}', '}'), nil
+}
+
+// DetailsName is the name of the details object.
+func (v *View) DetailsName() string {
+	name := v.Type
+	for _, end := range []string{"StateEntered", "StateExited"} {
+		if strings.HasSuffix(name, end) {
+			name = end
+		}
+	}
+	return strings.ToLower(name[:1]) + name[1:] + "EventDetails"
+}
+
+func (v *View) json(name string, text []byte) {
+	if text != nil {
+		v.Details = append(v.Details, Detail{name, text})
+	}
+}
+
+func (v *View) text(name, s string) {
+	if s != "" {
+		v.Details = append(v.Details, Detail{name, appendString(nil, s)})
+	}
+}
+
+func (v *View) number(name string, n int64) {
+	v.Details = append(v.Details, Detail{name, strconv.AppendInt(nil, n, 10)})
+}
+
+func (v *View) seconds(name string, ms int64) {
+	if ms != 0 {
+		v.number(name, int64(millis(ms)/time.Second))
+	}
+}
+
+// Describe folds the events of one turn into s, as Apply does, and shows each. Resource gives the Resource of a Task by
+// the name of its state; nil leaves out what depends on it.
+func Describe(s *State, seq Seq, at Time, first EventID, events []Event, resource func(state string) string) ([]View, error) {
+	if resource == nil {
+		resource = func(string) string { return "" }
+	}
+	views := make([]View, len(events))
+	for i := range events {
+		view := View{ID: first + EventID(i), At: at}
+		s.describe(&events[i], &view, resource)
+		if err := s.Apply(seq, at, first+EventID(i), events[i:i+1]); err != nil {
+			return nil, err
+		}
+		view.Previous = s.previous
+		if c := s.scopes[events[i].Scope]; events[i].Type == EventEntered && c != nil && c.visit != nil {
+			view.Unit = c.visit.key
+		}
+		views[i] = view
+	}
+	return views, nil
+}
+
+var kindNames = map[StateKind]string{
+	TaskState: "Task", PassState: "Pass", WaitState: "Wait", ChoiceState: "Choice", ParallelState: "Parallel",
+	MapState: "Map", SucceedState: "Succeed", FailState: "Fail",
+}
+
+// describe fills in what the event means to the state that it is about to change.
+func (s *State) describe(ev *Event, view *View, resource func(string) string) {
+	payload, _ := s.sources(ev).resolve(ev.Text)
+	v := &Visit{}
+	if c := s.scopes[ev.Scope]; c != nil && c.visit != nil {
+		v = c.visit
+	}
+	switch ev.Type {
+	case EventStarted, EventSignalled, EventCancelling, EventEnded:
+		s.describeExecution(ev, view, payload)
+		return
+	case EventEntered:
+		view.Type = kindNames[ev.Kind] + "StateEntered"
+		view.text("name", ev.State)
+		if c := s.scopes[ev.Scope]; c != nil {
+			view.json("input", c.data)
+		}
+		return
+	}
+	view.Unit = v.key
+	switch ev.Type {
+	case EventScheduled, EventDispatched, EventCompleted, EventTaken, EventFailed, EventTimedOut:
+		if ev.Type == EventTaken {
+			payload = s.oldest(v.unit.signal)
+		}
+		describeUnit(ev, view, v, payload, resource(v.state))
+	case EventExited:
+		view.Type = kindNames[v.kind] + "StateExited"
+		view.text("name", v.state)
+		view.json("output", payload)
+		s.describeAssigned(ev, view, payload)
+	case EventLost, EventProgressed, EventRuled, EventAgain:
+		s.describeOwn(ev, view, v)
+	default:
+		describeFan(ev, view, v)
+	}
+}
+
+// oldest is the payload of the signal that would be taken next.
+func (s *State) oldest(name string) []byte {
+	for _, g := range s.signals {
+		if g.name == name {
+			return g.text
+		}
+	}
+	return nil
+}
+
+func (s *State) describeExecution(ev *Event, view *View, payload []byte) {
+	switch ev.Type {
+	case EventStarted:
+		view.Type = "ExecutionStarted"
+		view.json("input", ev.Text.Literal)
+		if ev.Start != nil {
+			view.text("workflow", ev.Start.Workflow)
+			view.number("version", int64(ev.Start.Version))
+			view.text("requestId", ev.Start.RequestID)
+		}
+	case EventSignalled:
+		view.Type = "SignalReceived"
+		view.text("name", ev.Name)
+		view.json("input", ev.Text.Literal)
+		view.text("requestId", ev.RequestID)
+	case EventCancelling:
+		view.Type = "ExecutionCancelRequested"
+		view.text("cause", ev.Cause)
+		view.text("requestId", ev.RequestID)
+	case EventEnded:
+		view.Type = endNames[ev.Status]
+		if ev.Status == Succeeded {
+			view.json("output", payload)
+			return
+		}
+		code, cause := s.passed(ev)
+		view.text("error", code)
+		view.text("cause", cause)
+	}
+}
+
+var endNames = map[Status]string{
+	Succeeded: "ExecutionSucceeded", Failed: "ExecutionFailed", TimedOut: "ExecutionTimedOut", Cancelled: "ExecutionAborted",
+}
+
+// passed is the failure that an event tells, or passes on.
+func (s *State) passed(ev *Event) (code, cause string) {
+	if ev.Last {
+		return s.failure.code, s.failure.cause
+	}
+	return ev.Error, ev.Cause
+}
+
+func (s *State) describeAssigned(ev *Event, view *View, output []byte) {
+	if len(ev.Assigned) == 0 {
+		return
+	}
+	b := []byte{'{'}
+	for i, a := range ev.Assigned {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		text, _ := s.variableSources(ev, output).resolve(a.Text)
+		b = append(append(appendString(b, a.Name), ':'), text...)
+	}
+	view.json("assignedVariables", append(b, '}'))
+}
+
+// unitTypes are the three families of types that a Task can have, by its resource.
+func unitTypes(resource string) (family, kind, name string) {
+	if resource == "" {
+		return "Task", "", ""
+	}
+	if rest, ok := strings.CutPrefix(resource, "arn:aws:states:::"); ok {
+		kind, name, _ = strings.Cut(rest, ":")
+		return "Task", kind, name
+	}
+	switch {
+	case strings.HasPrefix(resource, "arn:") && strings.Contains(resource, ":activity:"):
+		return "Activity", "", resource
+	case strings.HasPrefix(resource, "arn:") && strings.Contains(resource, ":lambda:"):
+		return "LambdaFunction", "", resource
+	}
+	kind, name, _ = strings.Cut(resource, ":")
+	return "Task", kind, name
+}
+
+func describeUnit(ev *Event, view *View, v *Visit, payload []byte, resource string) {
+	family, kind, name := unitTypes(resource)
+	if family == "Task" {
+		view.text("resourceType", kind)
+		view.text("resource", name)
+	}
+	switch ev.Type {
+	case EventScheduled:
+		view.Type = family + "Scheduled"
+		if family == "Task" {
+			view.json("parameters", payload)
+		} else {
+			view.text("resource", name)
+			view.json("input", payload)
+		}
+		view.seconds("timeoutInSeconds", ev.Timeout)
+		view.seconds("heartbeatInSeconds", ev.Heartbeat)
+	case EventDispatched:
+		view.Type = family + "Started"
+		if family != "LambdaFunction" {
+			view.text("workerName", ev.Worker)
+		}
+	case EventCompleted, EventTaken:
+		view.Type = family + "Succeeded"
+		view.json("output", payload)
+	case EventFailed, EventTimedOut:
+		view.Type = family + "Failed"
+		if ev.Type == EventTimedOut {
+			view.Type = family + "TimedOut"
+		}
+		view.text("error", ev.Error)
+		view.text("cause", ev.Cause)
+		view.json("details", ev.Text.Literal)
+	}
+}
+
+// describeOwn covers what the reference service has no type for.
+func (s *State) describeOwn(ev *Event, view *View, v *Visit) {
+	view.text("name", v.state)
+	switch ev.Type {
+	case EventLost:
+		view.Type = "TaskRedelivered"
+		if ev.Last {
+			view.Type = "TaskUncertain"
+		}
+		view.number("attempt", int64(v.attempt))
+		view.number("redelivery", int64(v.unit.redelivery+1))
+		view.text("cause", ev.Cause)
+	case EventProgressed:
+		view.Type = "TaskProgressed"
+		view.json("progress", ev.Text.Literal)
+	case EventRuled:
+		view.Type = "TaskResolved"
+		view.text("resolution", ev.Name)
+		view.text("requestId", ev.RequestID)
+	case EventAgain:
+		view.Type = "RetryScheduled"
+		code, cause := s.passed(ev)
+		view.text("error", code)
+		view.text("cause", cause)
+		view.text("at", ev.At.Time().Format(time.RFC3339Nano))
+	}
+}
+
+func describeFan(ev *Event, view *View, v *Visit) {
+	kind := kindNames[v.kind]
+	iteration := func(what string) {
+		view.Type = "MapIteration" + what
+		view.text("name", v.state)
+		view.number("index", int64(ev.Index))
+	}
+	switch ev.Type {
+	case EventFanned:
+		view.Type = kind + "StateStarted"
+		if v.kind == MapState {
+			view.number("length", int64(ev.Index))
+		}
+	case EventIterBegun:
+		iteration("Started")
+	case EventIterDone:
+		iteration("Succeeded")
+	case EventIterFailed:
+		iteration("Failed")
+	case EventIterCut:
+		iteration("Aborted")
+	case EventAborted:
+		view.Type = kind + "StateAborted"
+	case EventJoined:
+		view.Type = kind + "StateSucceeded"
+	case EventBroken:
+		view.Type = kind + "StateFailed"
+	}
+}
