@@ -22,6 +22,7 @@ const (
 	KeyExecution   = "execution"
 	KeyFunction    = "function"
 	KeyIncarnation = "incarnation"
+	KeyLine        = "line"
 	KeyMethod      = "method"
 	KeyNamespace   = "namespace"
 	KeyNode        = "node"
