@@ -13,7 +13,7 @@ type Code string
 
 // The codes, by status.
 const (
-	MalformedJSON     Code = "MALFORMED_JSON"     // the body is not one JSON value, or has NUL, a lone surrogate or a key twice
+	MalformedJSON     Code = "MALFORMED_JSON"     // the body is not one JSON value, or has NUL or a lone surrogate
 	MalformedToken    Code = "MALFORMED_TOKEN"    // a task token that no server has made
 	MalformedEvent    Code = "MALFORMED_EVENT"    // a function was invoked with what is no HTTP request
 	NamespaceRequired Code = "NAMESPACE_REQUIRED" // the bearer token has several namespaces and none was named

@@ -1,0 +1,153 @@
+package api_test
+
+import (
+	"context"
+	"sync"
+
+	"github.com/orrery-dev/orrery/shared/auth"
+	"github.com/orrery-dev/orrery/shared/wire"
+)
+
+// stub stands in for every area: it keeps what reached it and answers what it is told to.
+type stub struct {
+	mu    sync.Mutex
+	calls []stubCall
+
+	err       error
+	created   bool
+	confirmed bool
+	status    wire.Status
+	ready     bool
+	poll      wire.PollResponse
+	do        func(context.Context)
+}
+
+type stubCall struct {
+	name string
+	call auth.Call
+	args []any
+}
+
+func (s *stub) note(ctx context.Context, name string, c auth.Call, args ...any) {
+	s.mu.Lock()
+	s.calls = append(s.calls, stubCall{name, c, args})
+	s.mu.Unlock()
+	if s.do != nil {
+		s.do(ctx)
+	}
+}
+
+func (s *stub) Register(ctx context.Context, c auth.Call, q wire.RegisterRequest) (wire.RegisterResponse, error) {
+	s.note(ctx, "Register", c, q)
+	return wire.RegisterResponse{SessionID: "s1"}, s.err
+}
+
+func (s *stub) Heartbeat(ctx context.Context, c auth.Call, q wire.HeartbeatRequest) (wire.HeartbeatResponse, error) {
+	s.note(ctx, "Heartbeat", c, q)
+	return wire.HeartbeatResponse{Cancelled: []string{}, Unknown: []string{}}, s.err
+}
+
+func (s *stub) Poll(ctx context.Context, c auth.Call, q wire.PollRequest) (wire.PollResponse, error) {
+	s.note(ctx, "Poll", c, q)
+	return s.poll, s.err
+}
+
+func (s *stub) Deregister(ctx context.Context, c auth.Call, q wire.DeregisterRequest) (wire.DeregisterResponse, error) {
+	s.note(ctx, "Deregister", c, q)
+	return wire.DeregisterResponse{Tokens: []string{}}, s.err
+}
+
+func (s *stub) Complete(ctx context.Context, c auth.Call, q wire.CompleteRequest) (wire.ReportResponse, error) {
+	s.note(ctx, "Complete", c, q)
+	return wire.ReportResponse{Results: []wire.ReportResult{}}, s.err
+}
+
+func (s *stub) Fail(ctx context.Context, c auth.Call, q wire.FailRequest) (wire.ReportResponse, error) {
+	s.note(ctx, "Fail", c, q)
+	return wire.ReportResponse{Results: []wire.ReportResult{}}, s.err
+}
+
+func (s *stub) Uncertain(ctx context.Context, c auth.Call, q wire.UncertainRequest) (wire.ReportResponse, error) {
+	s.note(ctx, "Uncertain", c, q)
+	return wire.ReportResponse{Results: []wire.ReportResult{}}, s.err
+}
+
+func (s *stub) Start(ctx context.Context, c auth.Call, q wire.StartRequest) (wire.Execution, bool, error) {
+	s.note(ctx, "Start", c, q)
+	return wire.Execution{ID: "e1"}, s.created, s.err
+}
+
+func (s *stub) ListExecutions(ctx context.Context, c auth.Call, q wire.ExecutionQuery) (wire.ExecutionList, error) {
+	s.note(ctx, "ListExecutions", c, q)
+	return wire.ExecutionList{Executions: []wire.Execution{}}, s.err
+}
+
+func (s *stub) GetExecution(ctx context.Context, c auth.Call, id string) (wire.ExecutionDetail, error) {
+	s.note(ctx, "GetExecution", c, id)
+	return wire.ExecutionDetail{Input: []byte("{}"), Units: []wire.Unit{}}, s.err
+}
+
+func (s *stub) History(ctx context.Context, c auth.Call, id string, q wire.HistoryQuery) (wire.HistoryPage, error) {
+	s.note(ctx, "History", c, id, q)
+	return wire.HistoryPage{Events: []wire.Event{}}, s.err
+}
+
+func (s *stub) Result(ctx context.Context, c auth.Call, id string, q wire.ResultQuery) (wire.Result, error) {
+	s.note(ctx, "Result", c, id, q)
+	return wire.Result{ID: id, Status: s.status}, s.err
+}
+
+func (s *stub) Signal(ctx context.Context, c auth.Call, id, signal string, q wire.SignalRequest) (wire.SignalResponse, error) {
+	s.note(ctx, "Signal", c, id, signal, q)
+	return wire.SignalResponse{Confirmed: s.confirmed}, s.err
+}
+
+func (s *stub) Cancel(ctx context.Context, c auth.Call, id string, q wire.CancelRequest) (wire.CancelResponse, error) {
+	s.note(ctx, "Cancel", c, id, q)
+	return wire.CancelResponse{Confirmed: s.confirmed}, s.err
+}
+
+func (s *stub) Publish(ctx context.Context, c auth.Call, q wire.PublishRequest, dryRun bool) (wire.Workflow, bool, error) {
+	s.note(ctx, "Publish", c, q, dryRun)
+	return wire.Workflow{Name: q.Name}, s.created, s.err
+}
+
+func (s *stub) ListWorkflows(ctx context.Context, c auth.Call, q wire.PageQuery) (wire.WorkflowList, error) {
+	s.note(ctx, "ListWorkflows", c, q)
+	return wire.WorkflowList{Workflows: []wire.Workflow{}}, s.err
+}
+
+func (s *stub) GetWorkflow(ctx context.Context, c auth.Call, name string, version int) (wire.Workflow, error) {
+	s.note(ctx, "GetWorkflow", c, name, version)
+	return wire.Workflow{Name: name}, s.err
+}
+
+func (s *stub) ListQueues(ctx context.Context, c auth.Call) (wire.QueueList, error) {
+	s.note(ctx, "ListQueues", c)
+	return wire.QueueList{Queues: []wire.Queue{}}, s.err
+}
+
+func (s *stub) ListWorkers(ctx context.Context, c auth.Call) (wire.WorkerList, error) {
+	s.note(ctx, "ListWorkers", c)
+	return wire.WorkerList{Workers: []wire.Worker{}}, s.err
+}
+
+func (s *stub) ListNodes(ctx context.Context, c auth.Call) (wire.NodeList, error) {
+	s.note(ctx, "ListNodes", c)
+	return wire.NodeList{Nodes: []wire.Node{}}, s.err
+}
+
+func (s *stub) ListPartitions(ctx context.Context, c auth.Call) (wire.PartitionList, error) {
+	s.note(ctx, "ListPartitions", c)
+	return wire.PartitionList{Partitions: []wire.Partition{}}, s.err
+}
+
+func (s *stub) Health(ctx context.Context, c auth.Call) (wire.Health, error) {
+	s.note(ctx, "Health", c)
+	return wire.Health{Nodes: []wire.Node{}}, s.err
+}
+
+func (s *stub) Ready(ctx context.Context) wire.Health {
+	s.note(ctx, "Ready", auth.Call{})
+	return wire.Health{Ready: s.ready, Nodes: []wire.Node{}}
+}
