@@ -46,22 +46,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-// FuzzYAML: what is read as YAML is what the YAML library reads.
-func FuzzYAML(f *testing.F) {
-	for _, c := range yamlValues {
-		f.Add(c.yaml)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 2000 || strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") {
-			return
-		}
-		v, ok := read([]byte(text), &report{})
-		if !ok {
-			return
-		}
-		if library, same := sameAsLibrary(strings.TrimPrefix(text, "\uFEFF"), v); !same {
-			t.Errorf("%q is read as %v, by the library as %s", text, v, library)
-		}
-	})
-}

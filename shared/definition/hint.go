@@ -36,7 +36,7 @@ func nearest(wrong string, known []string) string {
 	best, distance := "", 3
 	for _, name := range known {
 		d := editDistance(strings.ToLower(wrong), strings.ToLower(name))
-		if d < distance && d < len(name)/2 {
+		if d < distance && d <= len(name)/2 {
 			best, distance = name, d
 		}
 	}

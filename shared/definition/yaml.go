@@ -285,6 +285,8 @@ func (c *composer) anchor(at *place, outside int, afterKey bool) (expr.Value, er
 		// The anchor of an absent value: null.
 	case sameLine && isScalar(t) && c.is(1, token.MappingValueType):
 		return nil, failAt(mark, "an anchor on a key is not supported")
+	case t.Type == token.AnchorType, t.Type == token.AliasType:
+		return nil, failAt(t, "an anchor stands before a value, not before another anchor or an alias")
 	default:
 		if v, err = c.value(at, outside, afterKey && sameLine); err != nil {
 			return nil, err
