@@ -34,8 +34,8 @@ type Config struct {
 	SessionTimeout    time.Duration
 	HeartbeatInterval time.Duration
 
-	// MaxLoaded bounds the executions that a node has in memory.
-	MaxLoaded int
+	// Memory bounds what loaded executions take in a node, in bytes, about.
+	Memory int64
 	// MaxBody and MaxPayload are in bytes.
 	MaxBody    int64
 	MaxPayload int
@@ -140,6 +140,9 @@ func (c *Config) complete(p Program) []error {
 	}
 	if c.SessionTimeout < 3*c.HeartbeatInterval {
 		faults = append(faults, fmt.Errorf("ORRERY_SESSION_TIMEOUT: must be at least three times ORRERY_HEARTBEAT_INTERVAL (%s)", c.HeartbeatInterval))
+	}
+	if c.SessionTimeout < c.NodeTimeout {
+		faults = append(faults, fmt.Errorf("ORRERY_SESSION_TIMEOUT: must be at least ORRERY_NODE_TIMEOUT (%s)", c.NodeTimeout))
 	}
 	if int64(c.MaxPayload) > c.MaxBody {
 		faults = append(faults, fmt.Errorf("ORRERY_MAX_PAYLOAD: must not be more than ORRERY_MAX_BODY (%d)", c.MaxBody))

@@ -7,6 +7,7 @@ package telemetry
 import (
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"time"
 )
 
@@ -52,4 +53,21 @@ func milliseconds(_ []string, a slog.Attr) slog.Attr {
 		return slog.Float64(a.Key, float64(a.Value.Duration().Round(time.Microsecond).Microseconds())/1000)
 	}
 	return a
+}
+
+// Version is that of the build: the module's, or the revision that it was built from; "unknown" for neither.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && info.Main.Version == "(devel)" {
+			return s.Value
+		}
+	}
+	if info.Main.Version == "" {
+		return "unknown"
+	}
+	return info.Main.Version
 }
