@@ -2,10 +2,8 @@ package pgserver
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,24 +53,4 @@ func hasBinaries(folder string) bool {
 		}
 	}
 	return true
-}
-
-// Install installs PostgreSQL with apt-get, which takes root on Debian, and
-// copies what that prints to progress.
-func Install(ctx context.Context, progress io.Writer) error {
-	if os.Geteuid() != 0 {
-		return fmt.Errorf("not root: %w", ErrNotInstalled)
-	}
-	for _, args := range [][]string{
-		{"update", "-qq"},
-		{"install", "-qq", "--no-install-recommends", "postgresql"},
-	} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		cmd.Stdout, cmd.Stderr = progress, progress
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("apt-get %s: %w", args[0], err)
-		}
-	}
-	return nil
 }
