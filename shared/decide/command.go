@@ -53,12 +53,12 @@ func (d *decider) command(cmd *history.Command) {
 }
 
 func (d *decider) apply(cmd *history.Command) (answer, bool) {
+	if isReport(cmd.Kind) {
+		return d.report(cmd), true
+	}
 	switch cmd.Kind {
 	case history.KindTimer:
 		return d.timer(cmd), true
-	case history.KindDispatched, history.KindComplete, history.KindFail, history.KindUncertain, history.KindHeartbeat,
-		history.KindLost:
-		return d.report(cmd), true
 	case history.KindSignal, history.KindCancel, history.KindResolve:
 		if d.s.Status().Ended() {
 			return answer{outcome: history.Finished}, true
@@ -76,6 +76,16 @@ func (d *decider) apply(cmd *history.Command) (answer, bool) {
 		return d.resolve(cmd), true
 	}
 	return refused("this execution does not take a %s", cmd.Kind), true
+}
+
+// isReport tells whether a command is about one row of the queue.
+func isReport(kind history.Kind) bool {
+	switch kind {
+	case history.KindDispatched, history.KindComplete, history.KindFail, history.KindUncertain, history.KindHeartbeat,
+		history.KindLost:
+		return true
+	}
+	return false
 }
 
 // report covers what workers and sessions tell about one row of the queue.
@@ -209,7 +219,7 @@ func (d *decider) lost(v *history.Visit, st *definition.State, cmd *history.Comm
 	id := d.emit(ev)
 	if ev.Last && st.WhenUncertain == definition.UncertainFails {
 		f := failure{code: OrreryUncertain, cause: fmt.Sprintf("The outcome is unknown after %d deliveries.", v.Redelivery())}
-		d.failUnit(v, st, history.Event{Type: history.EventFailed}, f)
+		d.failUnit(v, st, history.Event{Type: history.EventFailed, Last: true}, f)
 	}
 	return applied(id)
 }
@@ -278,13 +288,13 @@ func (d *decider) resolve(cmd *history.Command) answer {
 	switch cmd.Resolution {
 	case history.ResolveCompleted:
 		id := d.emit(rule)
-		ev := history.Event{Type: history.EventCompleted, Scope: rule.Scope}
+		ev := history.Event{Type: history.EventCompleted, Scope: rule.Scope, Last: true}
 		ev.Text = d.s.Shorten(&ev, output)
 		d.emit(ev)
 		return applied(id)
 	case history.ResolveFailed:
 		id := d.emit(rule)
-		d.failUnit(v, st, history.Event{Type: history.EventFailed, Text: history.Text{Literal: details}}, f)
+		d.failUnit(v, st, history.Event{Type: history.EventFailed, Last: true, Text: history.Text{Literal: details}}, f)
 		return applied(id)
 	case history.ResolveRetry:
 		return applied(d.emit(rule))

@@ -36,7 +36,9 @@ func Start(m *definition.Machine, id history.ExecutionID, start history.Start, n
 	return s, t, d.err
 }
 
-// Handle decides commands, in order, into one turn, and folds the turn into s. The caller drops s when the turn is not
+// Handle decides commands, in order, into one turn, and folds the turn into s. Reports that follow each other are all
+// recorded before any of them has consequences: two that are durable may each fail what the other one belongs to, and a
+// turn that withdrew either of them could never be committed. The caller drops s when the turn is not
 // committed. The error is a definition that does not have what the state needs, or a kind of command that nobody knows;
 // s is then of no use any more.
 func Handle(m *definition.Machine, s *history.State, cmds []history.Command, now history.Time) (history.Turn, error) {
@@ -46,7 +48,9 @@ func Handle(m *definition.Machine, s *history.State, cmds []history.Command, now
 	for i := range cmds {
 		d.draw = newDraw(cmds[i].Seed)
 		d.command(&cmds[i])
-		d.proceed()
+		if i+1 == len(cmds) || !isReport(cmds[i].Kind) || !isReport(cmds[i+1].Kind) {
+			d.settle()
+		}
 	}
 	d.finish()
 	return t, d.err
@@ -81,6 +85,7 @@ type decider struct {
 	err  error // the first fault that ends the turn
 
 	size      int // bytes of the texts written so far
+	unsettled []failed
 	touched   []touched
 	touchedAt map[history.UnitKey]int // by unit, once there are many
 	claims    []claimed
@@ -133,6 +138,17 @@ func (d *decider) open(start history.Start, input []byte) {
 	ev := history.Event{Type: history.EventStarted, Scope: history.MainScope, Start: &start, Text: history.Text{Literal: input}}
 	d.emit(ev)
 	d.enter(d.s.Scope(history.MainScope), d.m, d.m.StartAt)
+}
+
+// settle draws the consequences of what the commands so far have recorded.
+func (d *decider) settle() {
+	for _, x := range d.unsettled {
+		if x.v.Scope().Runs() && !d.s.Status().Ended() {
+			d.unhandled(x.v, x.st, x.f)
+		}
+	}
+	d.unsettled = d.unsettled[:0]
+	d.proceed()
 }
 
 // proceed goes on with what is ready.

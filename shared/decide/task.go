@@ -82,18 +82,20 @@ func (d *decider) dispatched(v *history.Visit, claim history.Claim) history.Even
 	return d.emit(ev)
 }
 
-// recordFailure records that an attempt failed; without a retrier it is not tried again.
-func (d *decider) recordFailure(v *history.Visit, st *definition.State, ev history.Event, f failure) (id history.EventID, retrier int) {
-	ev.Retrier, ev.At = d.retry(v, st, f)
-	ev.Scope, ev.Error, ev.Cause = v.Scope().ID(), f.code, f.cause
-	return d.emit(ev), ev.Retrier
+// failed is a visit whose unit failed and is not tried again.
+type failed struct {
+	v  *history.Visit
+	st *definition.State
+	f  failure
 }
 
-// failUnit records that an attempt failed by a report or a word, and deals with it.
+// failUnit records that an attempt failed. Where it is not tried again, settle deals with it: what fails at the same time
+// is recorded first.
 func (d *decider) failUnit(v *history.Visit, st *definition.State, ev history.Event, f failure) history.EventID {
-	id, retrier := d.recordFailure(v, st, ev, f)
-	if retrier == 0 {
-		d.unhandled(v, st, f)
+	ev.Retrier, ev.At = d.retry(v, st, f)
+	ev.Scope, ev.Error, ev.Cause = v.Scope().ID(), f.code, f.cause
+	if ev.Retrier == 0 {
+		d.unsettled = append(d.unsettled, failed{v, st, f})
 	}
-	return id
+	return d.emit(ev)
 }

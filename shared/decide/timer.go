@@ -20,37 +20,22 @@ func (d *decider) timer(cmd *history.Command) answer {
 	for unit, at := range cmd.Heard {
 		d.s.Heard(unit, at)
 	}
-	var failed []expired
 	for v := d.s.Due(d.now); v != nil && !d.full(); v = d.s.Due(d.now) {
 		st := d.state(v)
 		if st == nil {
 			break
 		}
-		if expiry, overdue := v.Overdue(d.now); !overdue {
-			d.due(v, st)
-		} else if f, over := d.expire(v, st, expiry); over {
-			failed = append(failed, expired{v, st, f})
-		}
-	}
-	for _, x := range failed {
-		if x.v.Scope().Runs() && !d.s.Status().Ended() {
-			d.unhandled(x.v, x.st, x.f)
-		}
+		d.due(v, st)
 	}
 	return applied(0)
 }
 
-// expired is an attempt that ran out of time and is not tried again. What runs out at the same time is recorded as such
-// before the first of it fails what is around it.
-type expired struct {
-	v  *history.Visit
-	st *definition.State
-	f  failure
-}
-
 // due does what the time of one visit asks for.
 func (d *decider) due(v *history.Visit, st *definition.State) {
+	expiry, overdue := v.Overdue(d.now)
 	switch {
+	case overdue:
+		d.expire(v, st, expiry)
 	case v.Phase() == history.PhaseRetrying && v.Kind() == history.TaskState:
 		d.schedule(v, st)
 	case v.Phase() == history.PhaseRetrying:
@@ -60,14 +45,13 @@ func (d *decider) due(v *history.Visit, st *definition.State) {
 	}
 }
 
-// expire records that an attempt ran out of time; over tells that it is not tried again.
-func (d *decider) expire(v *history.Visit, st *definition.State, expiry history.Expiry) (f failure, over bool) {
+// expire records that an attempt ran out of time.
+func (d *decider) expire(v *history.Visit, st *definition.State, expiry history.Expiry) {
 	if v.HasRow() {
 		d.touch(v).expired = expiry == history.QueueExpiry
 	}
-	f = failure{code: expr.StatesTimeout, heartbeat: expiry == history.HeartbeatExpiry}
-	_, retrier := d.recordFailure(v, st, history.Event{Type: history.EventTimedOut, Expiry: expiry}, f)
-	return f, retrier == 0
+	f := failure{code: expr.StatesTimeout, heartbeat: expiry == history.HeartbeatExpiry}
+	d.failUnit(v, st, history.Event{Type: history.EventTimedOut, Expiry: expiry}, f)
 }
 
 // clean makes text from outside fit to be recorded: what is no UTF-8 would not be read back as it was written.

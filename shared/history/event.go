@@ -18,9 +18,11 @@ const (
 	EventScheduled EventType = "task"
 	// EventDispatched: the current offer was claimed. Worker, Session, [At: when, else the turn's time].
 	EventDispatched EventType = "disp"
-	// EventCompleted: the unit gave a result. [Text: output, else its input], [Offer: of the token, else the current].
+	// EventCompleted: the unit gave a result. [Text: output, else its input], [Offer: of the token, else the current],
+	// [Last: by an operator's word, not by a report].
 	EventCompleted EventType = "done"
-	// EventFailed: the attempt failed by a report. Error, Cause, [Text: details], [Offer], [Retrier, At: it is tried again then].
+	// EventFailed: the attempt failed. Error, Cause, [Text: details], [Offer], [Last: not by a report], [Retrier, At: it is
+	// tried again then].
 	EventFailed EventType = "fail"
 	// EventTimedOut: the attempt ran out of time. Error, [Expiry], [Retrier, At].
 	EventTimedOut EventType = "late"
@@ -48,15 +50,18 @@ const (
 	EventAborted EventType = "abort"
 	// EventJoined: all branches or iterations ended well; the state's value is the list of their outputs.
 	EventJoined EventType = "join"
-	// EventBroken: the state failed for good with its branches or iterations. Error, Cause.
+	// EventBroken: the state failed for good with its branches or iterations. [Index: of the branch that did it], and Error
+	// and Cause, or Last: those of the failure that was recorded last.
 	EventBroken EventType = "break"
-	// EventAgain: the state failed without a unit's event to tell it, and is tried again. Error, Cause, Retrier, At.
+	// EventAgain: the state failed without a unit's event to tell it, and is tried again. Retrier, At, and the fields of
+	// EventBroken.
 	EventAgain EventType = "again"
 	// EventSignalled: a signal arrived and is kept until it is taken. Name, Text, [RequestID].
 	EventSignalled EventType = "signal"
 	// EventCancelling: a cancel was accepted. [Cause], [RequestID].
 	EventCancelling EventType = "cancel"
-	// EventEnded: the execution is over. Status, [Text: output, else the main scope's data], [Error], [Cause].
+	// EventEnded: the execution is over. Status, [Text: output, else the main scope's data], and Error and Cause, or Last, as
+	// EventBroken has them.
 	EventEnded EventType = "end"
 )
 

@@ -79,7 +79,9 @@ func (s *State) applyCompleted(ev *Event, v *Visit) {
 	if !ok || !v.HasRow() {
 		return
 	}
-	s.noteReport(ev, v)
+	if !ev.Last {
+		s.noteReport(ev, v)
+	}
 	s.resolve(v, text)
 }
 
@@ -109,7 +111,7 @@ func (s *State) applyFailed(ev *Event, v *Visit) {
 	if v.phase != PhaseOpen {
 		return
 	}
-	if ev.Type == EventFailed {
+	if ev.Type == EventFailed && !ev.Last {
 		s.noteReport(ev, v)
 	}
 	s.failure = failure{code: ev.Error, cause: ev.Cause}
