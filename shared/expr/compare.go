@@ -97,7 +97,10 @@ func ParseTimestamp(s string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
-	return t, err == nil
+	if err != nil || strings.Contains(s[len(shortest):], "24:") {
+		return time.Time{}, false // RFC 3339 has offsets of less than a day
+	}
+	return t, true
 }
 
 // stringMatches compares a text with a pattern in which * stands for any text.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // functionPrefix begins the name of every intrinsic function.
@@ -90,8 +91,11 @@ func (n quotedText) refs(*References)                {}
 // part of it.
 func parseCall(text string) (*call, error) {
 	s := callScanner{text: text}
-	if len(text) > maxCallBytes {
+	switch {
+	case len(text) > maxCallBytes:
 		return nil, s.fail(fmt.Sprintf("longer than %d bytes", maxCallBytes))
+	case !utf8.ValidString(text):
+		return nil, s.fail("it is not UTF-8")
 	}
 	c, err := s.call()
 	if err != nil {

@@ -219,6 +219,7 @@ func TestIntrinsicRefuses(t *testing.T) {
 		t.Errorf("ten calls in each other: %v", problems)
 	}
 	for text, reason := range map[string]string{
+		"States.Array('\x90')":       "it is not UTF-8 at position 1",
 		"States.":                    "'(' is expected at position 1",
 		"States.Format":              "'(' is expected at position 1",
 		"States.format('x')":         `there is no function "States.format" at position 1`,

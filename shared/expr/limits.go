@@ -6,7 +6,7 @@ type Limits struct {
 	// Depth is how deep a result may nest, at most [MaxDepth]; default MaxDepth.
 	Depth int
 	// Steps is how many values and texts an evaluation may look at or make;
-	// default 1,000,000, which takes some tens of milliseconds.
+	// default 1,000,000, which takes some tenths of a second.
 	Steps int
 	// Bytes is how large a result may be as JSON text; default 1 MiB.
 	Bytes int

@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -33,7 +34,9 @@ func (e *SyntaxError) Error() string {
 // without their other half, nesting deeper than [MaxDepth]. Of two members with
 // one name the last wins. The error is a [*SyntaxError].
 func Parse(text []byte) (Value, error) {
-	p := parser{text: string(text), share: len(text) <= shareUpTo}
+	p := parsers.Get().(*parser)
+	defer p.release()
+	p.text, p.share = string(text), len(text) <= shareUpTo
 	if i := invalidUTF8(p.text); i >= 0 {
 		return nil, p.fail(i, "invalid UTF-8")
 	}
@@ -42,6 +45,24 @@ func Parse(text []byte) (Value, error) {
 		return nil, err
 	}
 	return v, nil
+}
+
+// parsers keeps the stacks of parsers that have done their work.
+var parsers = sync.Pool{New: func() any { return new(parser) }}
+
+// keepStack is the length up to which a stack is kept for the next parser.
+const keepStack = 1024
+
+// release makes the parser ready for another text and lets go of this one.
+func (p *parser) release() {
+	clear(p.values)
+	clear(p.members)
+	kept := parser{}
+	if cap(p.values) <= keepStack && cap(p.members) <= keepStack {
+		kept.values, kept.members = p.values[:0], p.members[:0]
+	}
+	*p = kept
+	parsers.Put(p)
 }
 
 func invalidUTF8(s string) int {
@@ -316,19 +337,29 @@ func (p *parser) keep(s string) string {
 // string reads from the opening to the closing quote.
 func (p *parser) string() (string, error) {
 	start := p.pos + 1
-	for i := start; i < len(p.text); i++ {
-		switch c := p.text[i]; {
-		case c == '"':
-			p.pos = i + 1
-			return p.keep(p.text[start:i]), nil
-		case c == '\\':
-			return p.escaped(start, i)
-		case c < ' ':
-			return "", p.fail(i, "control character %#02x in a string", c)
-		}
+	i := start
+	for i < len(p.text) && plainByte[p.text[i]] {
+		i++
 	}
-	return "", p.fail(len(p.text), "a string is not closed")
+	switch {
+	case i == len(p.text):
+		return "", p.fail(i, "a string is not closed")
+	case p.text[i] == '"':
+		p.pos = i + 1
+		return p.keep(p.text[start:i]), nil
+	case p.text[i] == '\\':
+		return p.escaped(start, i)
+	}
+	return "", p.fail(i, "control character %#02x in a string", p.text[i])
 }
+
+// plainByte are the bytes that stand for themselves in a string.
+var plainByte = func() (plain [256]bool) {
+	for c := range plain {
+		plain[c] = c >= ' ' && c != '"' && c != '\\'
+	}
+	return plain
+}()
 
 // escaped reads a string that starts at start and has its first backslash at i.
 func (p *parser) escaped(start, i int) (string, error) {

@@ -51,7 +51,10 @@ func ParsePath(text string) (*Path, error) {
 	}
 	s := pathScanner{text: text}
 	p := &Path{text: text}
-	if !s.skip('$') {
+	switch {
+	case !utf8.ValidString(text):
+		return nil, s.fail("it is not UTF-8")
+	case !s.skip('$'):
 		return nil, s.fail("it does not begin with $")
 	}
 	switch c, _ := utf8.DecodeRuneInString(s.rest()); {
