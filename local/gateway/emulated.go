@@ -31,8 +31,6 @@ const (
 	stopTime = 2 * time.Second
 	// endTime is how long the function is waited for after the emulator has ended.
 	endTime = 5 * time.Second
-	// startTries is how often an emulator is started that ends at once, as it does when its port is taken.
-	startTries = 3
 )
 
 // emulated is an emulator process with its function's process as its child. A second call while one runs ends the
@@ -46,20 +44,16 @@ type emulated struct {
 }
 
 func (e *Emulator) start(f Function, bootstrap string, environment []string, log *slog.Logger) (instance, error) {
-	var err error
-	for range startTries {
-		var i *emulated
-		if i, err = e.startOnce(f, bootstrap, environment, log); err == nil {
-			return i, nil
-		}
+	address, err := nextAddress()
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
-}
-
-func (e *Emulator) startOnce(f Function, bootstrap string, environment []string, log *slog.Logger) (*emulated, error) {
-	address := nextAddress()
+	runtimeAPI, err := nextAddress() // where the function asks for work
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command(e.binary, "--log-level", "error", "--runtime-interface-emulator-address", address,
-		"--runtime-api-address", nextAddress(), e.wrap, bootstrap)
+		"--runtime-api-address", runtimeAPI, e.wrap, bootstrap)
 	cmd.Dir = filepath.Dir(bootstrap)
 	cmd.Env = environment
 	out := &lineWriter{log: log, function: f.Name}
@@ -78,7 +72,7 @@ func (e *Emulator) startOnce(f Function, bootstrap string, environment []string,
 		function: f, process: p, url: "http://" + address + "/2015-03-31/functions/function/invocations",
 		client: &http.Client{Transport: &http.Transport{}, Timeout: f.Timeout + startTime},
 	}
-	if err := i.awaitListening(address); err != nil {
+	if err := errors.Join(i.awaitListening(address), i.awaitListening(runtimeAPI)); err != nil {
 		i.stop()
 		return nil, err
 	}
@@ -94,7 +88,7 @@ func (i *emulated) awaitListening(address string) error {
 		}
 		select {
 		case <-i.process.ended:
-			return fmt.Errorf("the emulator ended: %w", i.process.err)
+			return fmt.Errorf("the emulator ended: %v", i.process.cmd.ProcessState)
 		case <-late:
 			return fmt.Errorf("the emulator does not listen: %w", err)
 		case <-time.After(2 * time.Millisecond):
@@ -164,17 +158,24 @@ func (i *emulated) stop() {
 	i.client.CloseIdleConnections()
 }
 
-// lastPort is the last port that an emulator of this process was given.
+// lastPort counts the ports that emulators of this process were given.
 var lastPort atomic.Uint32
 
 // nextAddress gives an address to listen on that nobody else has. Every process on the machine has a loopback address of
-// its own here, made of its id, and counts ports on it: to look for a free port and to let go of it again would now and
-// then give one port to two emulators, of which the second is gone by the time its gateway talks to the first.
-func nextAddress() string {
+// its own here, made of its id, and counts ports on it. To have the kernel choose a port and let go of it again would now
+// and then give one port to two emulators, of which one ends and the other gets the requests of both.
+func nextAddress() (string, error) {
 	pid := os.Getpid()
-	ip := net.IPv4(127, byte(64+pid>>16), byte(pid>>8), byte(pid))
-	port := 10000 + int(lastPort.Add(1)%50000)
-	return net.JoinHostPort(ip.String(), strconv.Itoa(port))
+	ip := net.IPv4(127, byte(64+pid>>16), byte(pid>>8), byte(pid)).String()
+	var err error
+	for range 100 {
+		address := net.JoinHostPort(ip, strconv.Itoa(10000+int(lastPort.Add(1)%50000)))
+		var l net.Listener
+		if l, err = net.Listen("tcp", address); err == nil {
+			return address, l.Close()
+		}
+	}
+	return "", fmt.Errorf("looking for a port: %w", err)
 }
 
 // maxLine bounds a line of a function's log.

@@ -4,6 +4,9 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	_ "embed"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -22,6 +25,11 @@ type Emulator struct {
 	wrap   string // command bootwrap, which ties a function's life to the emulator's
 }
 
+// wrapSource names the version of bootwrap that is needed.
+//
+//go:embed bootwrap/main.go
+var wrapSource []byte
+
 // InstallEmulator gives the emulator of a folder that is kept between runs, the user's cache where it is empty. It
 // installs it there when it is missing, for which it takes the module from the Go module proxy. Like Build it is for
 // processes that were started inside the module.
@@ -33,35 +41,42 @@ func InstallEmulator(ctx context.Context, dir string) (*Emulator, error) {
 		}
 		dir = filepath.Join(cache, "orrery")
 	}
-	e := &Emulator{binary: filepath.Join(dir, "aws-lambda-rie-"+emulatorVersion)}
-	if _, err := os.Stat(e.binary); err != nil {
-		if err := installEmulator(ctx, dir, e.binary); err != nil {
-			return nil, fmt.Errorf("installing the Lambda emulator: %w", err)
-		}
+	e := &Emulator{
+		binary: filepath.Join(dir, "aws-lambda-rie-"+emulatorVersion),
+		wrap:   filepath.Join(dir, fmt.Sprintf("bootwrap-%.6x", sha256.Sum256(wrapSource))),
 	}
-	built, err := build(ctx, dir, module+"/local/gateway/bootwrap")
+	err := errors.Join(ensure(e.binary, func(fresh string) (string, error) {
+		args := []string{"install", emulatorModule + "/cmd/aws-lambda-rie@" + emulatorVersion}
+		return filepath.Join(fresh, "aws-lambda-rie"), runGo(ctx, args, "GOBIN="+fresh, "GOOS=", "GOARCH=")
+	}), ensure(e.wrap, func(fresh string) (string, error) {
+		built, err := build(ctx, fresh, module+"/local/gateway/bootwrap")
+		return built["bootwrap"], err
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("installing the Lambda emulator: %w", err)
 	}
-	e.wrap = built["bootwrap"]
 	return e, nil
 }
 
-// installEmulator builds beside the place and moves the whole file there: another process may be doing the same.
-func installEmulator(ctx context.Context, dir, binary string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// ensure makes a file that is missing. It is made in a folder beside its place and moved there whole, because another
+// process may be doing the same.
+func ensure(file string, makeIn func(fresh string) (string, error)) error {
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	fresh, err := os.MkdirTemp(dir, ".install-")
+	fresh, err := os.MkdirTemp(filepath.Dir(file), ".install-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(fresh)
-	args := []string{"install", emulatorModule + "/cmd/aws-lambda-rie@" + emulatorVersion}
-	if err := runGo(ctx, args, "GOBIN="+fresh, "GOOS=", "GOARCH="); err != nil {
+	made, err := makeIn(fresh)
+	if err != nil {
 		return err
 	}
-	return os.Rename(filepath.Join(fresh, "aws-lambda-rie"), binary)
+	return os.Rename(made, file)
 }
 
 // Pool makes a pool whose instances are emulators, each with the function's binary. The limits must bound the instances,

@@ -13,7 +13,6 @@ import (
 type process struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed once it has ended, with its output
-	err   error         // how it ended; read it after ended is closed
 }
 
 // startProcess starts a command that ends when this process does, if its SysProcAttr says so.
@@ -29,7 +28,7 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			p.err = cmd.Wait()
+			_ = cmd.Wait() // how it ended is in cmd.ProcessState
 			close(p.ended)
 		}
 	}()

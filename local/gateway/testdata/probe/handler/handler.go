@@ -58,6 +58,7 @@ func sleep(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err)
 	}
+	fmt.Println("the function sleeps")
 	time.Sleep(wait)
 	fmt.Fprint(w, os.Getpid())
 }
