@@ -12,8 +12,8 @@ import (
 type builder struct {
 	*report
 	strict bool
-	// states counts all states; names has them by name, for the rule that names
-	// are unique across machines.
+	// states counts all states; names has them by name, and becomes the index of
+	// the machines.
 	states int
 	names  map[string]*State
 	// language is the query language of the document.
@@ -62,7 +62,7 @@ func (b *builder) refuse(at *place, f feature) {
 func (b *builder) machine(f fields, parent *State, branch int) *Machine {
 	around := b.ways
 	b.ways = &ways{broken: !f.has("StartAt")}
-	m := &Machine{Parent: parent, Branch: branch, States: map[string]*State{}}
+	m := &Machine{Parent: parent, Branch: branch, States: map[string]*State{}, names: b.names}
 	f.require("States", "StartAt")
 	m.Comment, _ = f.text("Comment")
 	m.StartAt = b.link(f, "StartAt")
@@ -70,7 +70,6 @@ func (b *builder) machine(f fields, parent *State, branch int) *Machine {
 		b.statesOf(m, states)
 		b.connect(m, states)
 	}
-	m.index()
 	b.ways = around
 	return m
 }

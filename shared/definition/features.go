@@ -1,7 +1,7 @@
 package definition
 
-// Who may have which field, which fields are additions to Amazon States
-// Language, and what of the language is not built: three tables.
+// This file is tables: who may have which field, which fields are additions to
+// Amazon States Language, and what of the language is not built.
 
 var (
 	allTypes = []StateType{Task, Pass, Wait, Choice, Parallel, Map, Succeed, Fail}
@@ -72,7 +72,6 @@ var (
 	configFields    = []string{"Mode", "ExecutionType"}
 	retrierFields   = []string{"Comment", "ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate", "MaxDelaySeconds", "JitterStrategy"}
 	catcherFields   = []string{"Comment", "ErrorEquals", "Next", "Compensate"}
-	ruleFields      = []string{"Comment", "Next"}
 )
 
 // additions are the fields that Amazon States Language does not have, by the

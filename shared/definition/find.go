@@ -1,17 +1,26 @@
 package definition
 
 // Find gives the state of a name in this machine or in one inside it, at any
-// depth; nil where there is none. It takes constant time.
-func (m *Machine) Find(name string) *State { return m.names[name] }
+// depth; nil where there is none. It takes constant time for the document's own
+// machine, and as many steps as the state is deep for others.
+func (m *Machine) Find(name string) *State {
+	s := m.names[name]
+	if m.Parent == nil {
+		return s
+	}
+	for around := s; around != nil; around = around.Parent() {
+		if around.Machine == m {
+			return s
+		}
+	}
+	return nil
+}
 
 // ByPath gives the state at a path of names, each inside the one before: a
 // state of this machine, then one in its branches or its processor, and so on.
 // It is nil where there is none.
 func (m *Machine) ByPath(names ...string) *State {
-	var parent *State
-	if m.Parent != nil {
-		parent = m.Parent
-	}
+	parent := m.Parent
 	var found *State
 	for _, name := range names {
 		found = m.Find(name)
@@ -53,17 +62,4 @@ func (s *State) Path() []string {
 		return []string{s.Name}
 	}
 	return append(s.Parent().Path(), s.Name)
-}
-
-// index fills in names, from the inside out.
-func (m *Machine) index() {
-	m.names = make(map[string]*State, len(m.States))
-	for name, s := range m.States {
-		m.names[name] = s
-		for _, inner := range s.Machines() {
-			for name, s := range inner.names {
-				m.names[name] = s
-			}
-		}
-	}
 }

@@ -3,6 +3,7 @@ package definition
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,13 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, c := range yamlValues {
 		f.Add([]byte("StartAt: A\nStates: {A: {Type: Succeed, Comment: "+c.yaml+"}}\n"), true)
+	}
+	for _, name := range []string{"order.yaml", "order.json"} {
+		text, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, false)
 	}
 	rules := ruleConstants(f)
 	f.Fuzz(func(t *testing.T, text []byte, strict bool) {

@@ -27,7 +27,7 @@ type Machine struct {
 	// Branch is the index of this machine in the Branches of a Parallel; else 0.
 	Branch int
 
-	// names has every state of this machine and of those inside it.
+	// names has every state of the whole document.
 	names map[string]*State
 }
 

@@ -15,7 +15,7 @@ func (b *builder) fill(s *State, f fields, lang expr.Language) {
 	case Choice:
 		b.choice(s, f, lang)
 	case Parallel:
-		b.machinesIn(s, f)
+		b.branches(s, f)
 		b.handlers(s, f, lang)
 	case Map:
 		b.mapState(s, f, lang)
@@ -84,7 +84,7 @@ func (b *builder) steps(f fields, name string, list []expr.Value) []fields {
 
 // mapState reads a Map.
 func (b *builder) mapState(s *State, f fields, lang expr.Language) {
-	b.machinesIn(s, f)
+	b.processor(s, f)
 	b.handlers(s, f, lang)
 	items, problems := lang.Items(f.o)
 	b.fromExpr(f.at, problems)
@@ -96,16 +96,11 @@ func (b *builder) mapState(s *State, f fields, lang expr.Language) {
 	s.ToleratedFailurePercentage = percentage
 }
 
-// machinesIn reads the machines inside a Parallel or a Map.
-func (b *builder) machinesIn(s *State, f fields) {
-	switch s.Type {
-	case Parallel:
-		for i, branch := range f.elements("Branches", f.filled("Branches")) {
-			branch.only("A branch", machineFields, documentFields)
-			s.Branches = append(s.Branches, b.machine(branch, s, i))
-		}
-	case Map:
-		b.processor(s, f)
+// branches reads the machines of a Parallel.
+func (b *builder) branches(s *State, f fields) {
+	for i, branch := range f.elements("Branches", f.filled("Branches")) {
+		branch.only("A branch", machineFields, documentFields)
+		s.Branches = append(s.Branches, b.machine(branch, s, i))
 	}
 }
 

@@ -125,8 +125,8 @@ func (c *composer) document() (expr.Value, error) {
 // right of the column outside. Where afterKey is set the value stands on the
 // line of its key, and can be no block collection.
 func (c *composer) value(at *place, outside int, afterKey bool) (expr.Value, error) {
-	if c.depth > MaxDepth {
-		return nil, failAt(c.peek(0), "nested deeper than %d levels", MaxDepth)
+	if c.depth > expr.MaxDepth {
+		return nil, failAt(c.peek(0), "nested deeper than %d levels", expr.MaxDepth)
 	}
 	c.depth++
 	defer func() { c.depth-- }()
