@@ -120,12 +120,15 @@ func testForms(t *testing.T, url string) {
 				t.Errorf("the function has %d s, want 20", got.Seconds)
 			}
 			got.Env, got.Pid, got.Seconds = nil, 0, 0
+			if len(got.Body) == 0 {
+				got.Body = nil
+			}
 			g, _ := json.Marshal(got)
 			w, _ := json.Marshal(test.want)
 			if a.status != http.StatusAccepted || a.header.Get("Content-Type") != "application/json" {
 				t.Errorf("got %d %v", a.status, a.header)
 			}
-			if string(g) != string(w) && !(len(got.Body) == 0 && strings.ReplaceAll(string(g), `""`, "null") == strings.ReplaceAll(string(w), `""`, "null")) {
+			if string(g) != string(w) {
 				t.Errorf("got  %s\nwant %s", g, w)
 			}
 			if cookies := a.header["Set-Cookie"]; !slices.Equal(cookies, []string{"first=1", "second=2"}) {
