@@ -3,6 +3,7 @@ package expr_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ var kinds = []string{
 	`"2012-10-09T19:00:55+01:00"`, `"2023-02-24"`, `[]`, `[""]`, `{}`, `{"A":0}`, `true`, `false`,
 }
 
-// Each operator that asks for a type says yes for the values listed, no for all
+// An operator that asks for a type says yes for the values listed, no for all
 // others, and the opposite where it asks for false.
 func TestConditionTypes(t *testing.T) {
 	for operator, yes := range map[string][]string{
@@ -33,52 +34,47 @@ func TestConditionTypes(t *testing.T) {
 		"IsBoolean": {`true`, `false`},
 		"IsString": {`""`, `" "`, `"HelloWorld"`, `"2012-10-09T19:00:55"`, `"2012-10-09T19:00:55Z"`,
 			`"2012-10-09T19:00:55+01:00"`, `"2023-02-24"`},
-		"IsTimestamp":         {`"2012-10-09T19:00:55Z"`, `"2012-10-09T19:00:55+01:00"`},
-		"IsPresent":           kinds, // a null is present
-		`BooleanEquals`:       {`true`},
-		"StringEquals":        nil,
-		"StringMatches":       nil,
-		"NumericEquals":       nil,
-		"TimestampEquals":     nil,
-		"NumericLessThan":     nil,
-		"StringGreaterThan":   nil,
-		"TimestampLessThan":   nil,
-		"TimestampEqualsPath": nil,
-		"NumericEqualsPath":   nil,
+		"IsTimestamp": {`"2012-10-09T19:00:55Z"`, `"2012-10-09T19:00:55+01:00"`},
+		"IsPresent":   kinds, // a null is present
 	} {
 		for _, value := range kinds {
-			sc := &expr.Scope{Input: parse(t, `{"v":`+value+`,"true":true}`)}
-			want := false
-			for _, y := range yes {
-				want = want || y == value
-			}
-			if yes == nil { // a value of the wrong type is no error, and false
-				other := map[bool]string{true: `"$.true"`, false: `"zzz"`}[strings.HasSuffix(operator, "Path")]
-				switch {
-				case strings.HasPrefix(operator, "Numeric") && !strings.HasSuffix(operator, "Path"):
-					other = `-5`
-				case strings.HasPrefix(operator, "Timestamp") && !strings.HasSuffix(operator, "Path"):
-					other = `"1999-01-01T00:00:00Z"`
-				}
-				c := condition(t, fmt.Sprintf(`{"Variable":"$.v",%q:%s}`, operator, other))
-				if got, err := c.Holds(sc); got || err != nil {
-					t.Errorf("%s %s %s: %t %v", value, operator, other, got, err)
-				}
-				continue
-			}
 			for _, asked := range []bool{true, false} {
-				c := condition(t, fmt.Sprintf(`{"Variable":"$.v",%q:%t}`, operator, asked))
-				expected := want == asked
-				if operator == "BooleanEquals" {
-					expected = value == fmt.Sprint(asked)
-				}
-				if got, err := c.Holds(sc); got != expected || err != nil {
-					t.Errorf("%s %s %t: %t %v", value, operator, asked, got, err)
-				}
+				text := fmt.Sprintf(`{"Variable":"$.v",%q:%t}`, operator, asked)
+				holdsFor(t, text, value, slices.Contains(yes, value) == asked)
 			}
 		}
 	}
 }
+
+func holdsFor(t *testing.T, text, value string, want bool) {
+	t.Helper()
+	got, err := condition(t, text).Holds(&expr.Scope{Input: parse(t, `{"v":`+value+`}`)})
+	if got != want || err != nil {
+		t.Errorf("%s on %s: %t %v, want %t", text, value, got, err, want)
+	}
+}
+
+// A value of the wrong type is not an error: the comparison does not hold. The
+// constants are equal to none of the values, except for the booleans.
+func TestConditionTypeMismatch(t *testing.T) {
+	constants := map[string]string{"Numeric": `-5`, "String": `"zzz"`, "Timestamp": `"1999-01-01T00:00:00Z"`}
+	for _, value := range kinds {
+		for kind, constant := range constants {
+			holdsFor(t, fmt.Sprintf(`{"Variable":"$.v","%sEquals":%s}`, kind, constant), value, false)
+		}
+		holdsFor(t, `{"Variable":"$.v","StringMatches":"zzz*"}`, value, false)
+		holdsFor(t, `{"Variable":"$.v","BooleanEquals":true}`, value, value == "true")
+		holdsFor(t, `{"Variable":"$.v","BooleanEquals":false}`, value, value == "false")
+		// Compared with itself, found by a path, a value of the right type is equal.
+		holdsFor(t, `{"Variable":"$.v","NumericEqualsPath":"$.v"}`, value, isAny(value, "0", "0.0", "1", "1.1"))
+		holdsFor(t, `{"Variable":"$.v","StringLessThanEqualsPath":"$.v"}`, value, value[0] == '"')
+		holdsFor(t, `{"Variable":"$.v","BooleanEqualsPath":"$.v"}`, value, isAny(value, "true", "false"))
+		holdsFor(t, `{"Variable":"$.v","TimestampEqualsPath":"$.v"}`, value,
+			isAny(value, `"2012-10-09T19:00:55Z"`, `"2012-10-09T19:00:55+01:00"`))
+	}
+}
+
+func isAny(value string, of ...string) bool { return slices.Contains(of, value) }
 
 // Every ordering operator, with a constant and with a path, on a pair that is
 // less, equal and greater.

@@ -143,6 +143,23 @@ func TestFlowItems(t *testing.T) {
 	wantError(t, "ItemSelector", err, expr.StatesRuntime, "The JSONPath '$.x' specified for the field 'a.$' could not be found in the input '{}'")
 }
 
+// The context object is made once, however many scopes come from one.
+func TestContextIsMadeOnce(t *testing.T) {
+	made := 0
+	sc := scope(t, `{}`)
+	sc.Context = func() *expr.Object { made++; return object("a", expr.Number("1")) }
+	f := flow(t, expr.Task, `{"Parameters":{"x.$":"$$.a"},"ResultSelector":{"x.$":"$$.a"},"Assign":{"x.$":"$$.a"},"OutputPath":"$$.a"}`)
+	if _, err := f.Enter(sc); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.Leave(sc, nil); err != nil {
+		t.Error(err)
+	}
+	if sc.WithItem(0, nil); made != 1 {
+		t.Errorf("made %d times", made)
+	}
+}
+
 // The items of a Map in a Map see their own item.
 func TestFlowItemsNest(t *testing.T) {
 	f := flow(t, expr.Map, `{"ItemSelector":{"v.$":"$$.Map.Item.Value","run.$":"$$.Execution.Name"}}`)

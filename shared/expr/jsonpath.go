@@ -34,14 +34,14 @@ func (jsonPath) Owns(kind Kind, field string) bool {
 	return slices.Contains(jsonPathFields[field], kind)
 }
 
-func (jsonPath) Flow(kind Kind, state *Object) (Flow, []Problem) {
+func (l jsonPath) Flow(kind Kind, state *Object) (Flow, []Problem) {
 	r := fieldReader{owner: state}
 	f := &jsonPathFlow{kind: kind}
-	if (jsonPath{}).Owns(kind, "InputPath") {
+	if l.Owns(kind, "InputPath") {
 		f.inputPath = r.pathOrNull("InputPath")
 		f.outputPath = r.pathOrNull("OutputPath")
 	}
-	if (jsonPath{}).Owns(kind, "Assign") {
+	if l.Owns(kind, "Assign") {
 		f.assign = r.template("Assign", parseAssign)
 	}
 	switch kind {
@@ -59,7 +59,7 @@ func (jsonPath) Flow(kind Kind, state *Object) (Flow, []Problem) {
 	if kind == Task || kind == Parallel || kind == Map {
 		f.resultSelector = r.template("ResultSelector", ParseTemplate)
 	}
-	if (jsonPath{}).Owns(kind, "ResultPath") {
+	if l.Owns(kind, "ResultPath") {
 		f.resultPath = r.resultPath()
 	}
 	r.exclusive("ItemSelector", "Parameters")

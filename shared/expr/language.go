@@ -65,10 +65,9 @@ type Language interface {
 	// Items makes what a Map iterates over: by default, its input.
 	Items(state *Object) (Field[[]Value], []Problem)
 	// Template makes a tree with expressions in it, such as the Parameters of an
-	// ItemReader or of a Compensate, from the member of owner that the language
-	// has for it: name is "Parameters" or "BatchInput"; a language that calls
-	// its Parameters otherwise knows. It is nil, with no problem, where owner
-	// has no such member.
+	// ItemReader or of a Compensate, a BatchInput or Credentials, from the
+	// member of owner with that name. A language that has another name for
+	// Parameters knows it.
 	Template(owner *Object, name string) (Expression, []Problem)
 }
 

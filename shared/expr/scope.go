@@ -5,8 +5,8 @@ type Scope struct {
 	// Input is what `$` means. For a Flow it is the raw input of the state; for
 	// Fields and Conditions the Entry.Input that the Flow gave.
 	Input Value
-	// Context gives what `$$` means; it is called at most once for a Scope. Nil
-	// means the empty object.
+	// Context gives what `$$` means; it is called at most once for a Scope and
+	// all that With makes of it. Nil means the empty object.
 	Context func() *Object
 	// Variables looks up the variable `$name`. Nil means that there are none.
 	Variables func(name string) (Value, bool)
@@ -20,8 +20,11 @@ type Scope struct {
 	// does not take is not told.
 	Trace func(step string, v Value)
 
-	context *Object // what Context gave
+	context *contextMemo // shared with what With makes
 }
+
+// contextMemo holds what Context gave, once it was asked.
+type contextMemo struct{ object *Object }
 
 // Drawer is the source of chance. What it gives goes into results, which the
 // caller records.
@@ -34,6 +37,7 @@ type Drawer interface {
 
 // With is the same scope with another meaning of `$`.
 func (sc *Scope) With(input Value) *Scope {
+	sc.memo()
 	c := *sc
 	c.Input = input
 	return &c
@@ -43,21 +47,28 @@ func (sc *Scope) With(input Value) *Scope {
 // item's index and value.
 func (sc *Scope) WithItem(index int, value Value) *Scope {
 	item := NewObject(Member{"Index", NumberOf(int64(index))}, Member{"Value", value})
+	object := sc.contextObject().Clone()
+	object.Set("Map", NewObject(Member{"Item", item}))
 	c := *sc
-	c.context = sc.contextObject().Clone()
-	c.context.Set("Map", NewObject(Member{"Item", item}))
+	c.context = &contextMemo{object}
 	return &c
 }
 
 // contextObject is what `$$` means.
 func (sc *Scope) contextObject() *Object {
+	m := sc.memo()
+	if m.object == nil && sc.Context != nil {
+		m.object = sc.Context()
+	}
+	if m.object == nil {
+		m.object = NewObject()
+	}
+	return m.object
+}
+
+func (sc *Scope) memo() *contextMemo {
 	if sc.context == nil {
-		if sc.Context != nil {
-			sc.context = sc.Context()
-		}
-		if sc.context == nil {
-			sc.context = NewObject()
-		}
+		sc.context = new(contextMemo)
 	}
 	return sc.context
 }
