@@ -77,12 +77,12 @@ create index task_queue on orrery.task (namespace, task, version, language, rank
 create index task_unnoticed on orrery.task (partition, id) where not noticed and claimed_at is not null;
 create index task_held on orrery.task (session) where state in ('claimed', 'cancelled') and session is not null;
 
--- Nodes that wait for rows of a queue: whoever writes such rows rings them. Not logged: flags are renewed each second.
+-- Nodes whose polls wait for a contract, in whatever namespace: who queues such a row rings them. Not logged: heartbeats
+-- renew the flags.
 create unlogged table orrery.queue_flag (
-    namespace  integer not null,
-    task       text not null,
-    version    integer not null,
-    fence      integer not null,
-    raised_at  timestamptz not null,
-    primary key (namespace, task, version, fence)
+    task      text not null,
+    version   integer not null,
+    fence     integer not null,
+    raised_at timestamptz not null,
+    primary key (task, version, fence)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);

@@ -2,7 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/orrery-dev/orrery/shared/history"
 )
@@ -15,18 +20,48 @@ type Settings struct {
 	Now        history.Time
 }
 
+var (
+	settingsSQL        = query("settings")
+	namespaceSQL       = query("namespace")
+	makeDaysSQL        = query("make_days")
+	cleanLockSQL       = query("clean_lock")
+	cleanTasksSQL      = query("clean_tasks")
+	cleanRepliesSQL    = query("clean_replies")
+	cleanSessionsSQL   = query("clean_sessions")
+	cleanNodesSQL      = query("clean_nodes")
+	cleanKeysSQL       = query("clean_keys")
+	cleanQueueFlagsSQL = query("clean_queue_flags")
+	cleanEndFlagsSQL   = query("clean_end_flags")
+)
+
 // Settings reads them.
-func (s *Store) Settings(ctx context.Context) (Settings, error) { panic("not written") }
+func (s *Store) Settings(ctx context.Context) (Settings, error) {
+	type row struct {
+		MacKey     []byte
+		Behaviour  int32
+		Partitions int64
+		Now        pgtype.Timestamptz
+	}
+	r, err := one[row](ctx, s, "read settings", settingsSQL, args{"now": s.now()})
+	return Settings{int(r.Partitions), r.MacKey, int(r.Behaviour), instant(r.Now)}, err
+}
 
 // Namespace finds a namespace. ErrNotFound when there is none.
 func (s *Store) Namespace(ctx context.Context, name string) (history.NamespaceID, error) {
-	panic("not written")
+	type row struct{ ID int32 }
+	r, err := one[row](ctx, s, "find namespace "+name, namespaceSQL, args{"name": name})
+	return history.NamespaceID(r.ID), err
 }
 
 // MakePartitions makes the day partitions of history and snapshots for today and the days after it, and returns how many
 // were missing.
 func (s *Store) MakePartitions(ctx context.Context, days int) (made int, err error) {
-	panic("not written")
+	type row struct{ Made int32 }
+	rows, err := write[row](ctx, s, "make partitions", makeDaysSQL, args{"days": int32(days)})
+	if err != nil {
+		return 0, err
+	}
+	return int(rows[0].Made), nil
 }
 
 // Cleaning says what the cleaner removes.
@@ -47,4 +82,31 @@ type Cleaned struct {
 }
 
 // Clean removes rows that nobody needs. One cleaner works at a time.
-func (s *Store) Clean(ctx context.Context, c Cleaning) (Cleaned, error) { panic("not written") }
+func (s *Store) Clean(ctx context.Context, c Cleaning) (Cleaned, error) {
+	var out Cleaned
+	limit := args{"limit": c.Limit, "now": s.now()}
+	p := s.pipeline()
+	p.begin()
+	p.exec(cleanLockSQL, args{})
+	p.count(cleanTasksSQL, limit, &out.Tasks)
+	var replies []struct{ Removed int64 }
+	collect(p, cleanRepliesSQL, limit, &replies)
+	p.count(cleanSessionsSQL, args{"limit": c.Limit, "session_timeout": c.SessionTimeout.Milliseconds(), "now": s.now()}, &out.Sessions)
+	p.count(cleanNodesSQL, limit, &out.Nodes)
+	p.count(cleanKeysSQL, limit, &out.Keys)
+	p.count(cleanQueueFlagsSQL, args{"now": s.now()}, &out.Flags)
+	var ends int
+	p.count(cleanEndFlagsSQL, args{"now": s.now()}, &ends)
+	p.commit()
+	err := p.run(ctx)
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &pg) && pg.Code == "OR005":
+		return Cleaned{Busy: true}, nil
+	case err != nil:
+		return Cleaned{}, fmt.Errorf("store: clean: %w", translateWrite(err))
+	}
+	out.Replies = int(replies[0].Removed)
+	out.Flags += ends
+	return out, nil
+}

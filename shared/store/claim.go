@@ -2,6 +2,11 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/orrery-dev/orrery/shared/history"
 )
@@ -39,7 +44,7 @@ type ClaimRequest struct {
 	Flag bool
 }
 
-// Claimed is one task for one poll.
+// Claimed is one task for one poll of the request.
 type Claimed struct {
 	Poll int // index into ClaimRequest.Polls
 	Assignment
@@ -69,6 +74,188 @@ type ClaimResult struct {
 	Now  history.Time
 }
 
+var (
+	claimSQL      = query("claim")
+	marksSQL      = query("marks")
+	flagQueuesSQL = query("flag_queues")
+)
+
 // Claim takes the oldest queued rows for the polls, by priority, then age, and writes who holds them. It locks no
-// execution and waits for nobody.
-func (s *Store) Claim(ctx context.Context, q ClaimRequest) (ClaimResult, error) { panic("not written") }
+// execution and waits for nobody. A failure with an unknown outcome may have claimed: repeat the polls with Recall.
+func (s *Store) Claim(ctx context.Context, q ClaimRequest) (ClaimResult, error) {
+	groups := group(q.Polls)
+	looked, _ := q.Marks.stretches(groups.queues)
+	p := s.pipeline()
+	if q.Flag {
+		tasks, versions := contractColumns(contractsOf(groups.queues))
+		p.begin()
+		p.exec(flagQueuesSQL, args{"tasks": tasks, "versions": versions, "fence": int32(q.Fence), "now": s.now()})
+		p.commit()
+	}
+	var rows []claimRow
+	collect(p, claimSQL, s.claimArgs(q, groups, looked), &rows)
+	var firsts []markRow
+	if q.Marks != nil {
+		collect(p, marksSQL, s.marksArgs(groups.queues, looked), &firsts)
+	}
+	err := p.run(ctx)
+	if err == nil {
+		err = p.after
+	}
+	if err != nil {
+		return ClaimResult{}, fmt.Errorf("store: claim for %d polls: %w", len(q.Polls), translateWrite(err))
+	}
+	if q.Marks != nil {
+		q.Marks.observe(groups.queues, looked, firsts)
+	}
+	return claimResult(rows), nil
+}
+
+// grouped are polls by what they can take: those of one group are interchangeable. Each group has queues of its own.
+type grouped struct {
+	of     []int32 // group of each poll
+	queues []Queue
+	owner  []int32 // group of each queue
+}
+
+func group(polls []Poll) grouped {
+	var g grouped
+	known := map[string]int32{}
+	for _, p := range polls {
+		name := groupName(p)
+		n, ok := known[name]
+		if !ok {
+			n = int32(len(known))
+			known[name] = n
+			for _, q := range p.queues() {
+				g.queues = append(g.queues, q)
+				g.owner = append(g.owner, n)
+			}
+		}
+		g.of = append(g.of, n)
+	}
+	return g
+}
+
+func groupName(p Poll) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %q", p.Namespace, p.Language)
+	for _, c := range sortedContracts(p.Contracts) {
+		fmt.Fprintf(&b, " %q@%d", c.Task, c.Version)
+	}
+	return b.String()
+}
+
+func sortedContracts(cs []history.Contract) []history.Contract {
+	cs = slices.Clone(cs)
+	slices.SortFunc(cs, func(a, b history.Contract) int {
+		if c := strings.Compare(a.Task, b.Task); c != 0 {
+			return c
+		}
+		return a.Version - b.Version
+	})
+	return slices.Compact(cs)
+}
+
+// queues are where the poll looks: for each contract, tasks of no language and of its own.
+func (p Poll) queues() []Queue {
+	var out []Queue
+	for _, c := range sortedContracts(p.Contracts) {
+		out = append(out, Queue{p.Namespace, c, ""})
+		if p.Language != "" {
+			out = append(out, Queue{p.Namespace, c, p.Language})
+		}
+	}
+	return out
+}
+
+func (s *Store) claimArgs(q ClaimRequest, g grouped, looked []stretch) args {
+	var polls, sessions, workers []string
+	var wanted []int32
+	var recalls []bool
+	for _, p := range q.Polls {
+		polls = append(polls, p.ID)
+		sessions = append(sessions, p.Session)
+		workers = append(workers, p.Worker)
+		wanted = append(wanted, int32(p.Max))
+		recalls = append(recalls, p.Recall)
+	}
+	c := columnsOfStretches(g.queues, looked)
+	groups := make([]int32, len(c.queues))
+	for i, queue := range c.queues {
+		groups[i] = g.owner[queue]
+	}
+	return args{
+		"fence": int32(q.Fence), "now": s.now(),
+		"groups": g.of, "polls": polls, "sessions": sessions, "workers": workers, "wanted": wanted, "recalls": recalls,
+		"look_groups": groups, "namespaces": c.namespaces, "tasks": c.tasks, "versions": c.versions, "languages": c.languages,
+		"from_ranks": c.fromRanks, "from_ids": c.fromIDs, "until_ranks": c.untilRanks, "until_ids": c.untilIDs,
+	}
+}
+
+func (s *Store) marksArgs(queues []Queue, looked []stretch) args {
+	c := columnsOfStretches(queues, looked)
+	return args{
+		"now": s.now(), "namespaces": c.namespaces, "tasks": c.tasks, "versions": c.versions, "languages": c.languages,
+		"from_ranks": c.fromRanks, "from_ids": c.fromIDs, "until_ranks": c.untilRanks, "until_ids": c.untilIDs,
+	}
+}
+
+// claimRow is a task with the poll that it is for; Place is zero in the one row of a claim that got nothing.
+type claimRow struct {
+	Now             pgtype.Timestamptz
+	More            bool
+	Place           int64 // of the poll, from 1
+	ID              *int64
+	Partition       *int16
+	Execution       *int64
+	Name            *string
+	Workflow        *string
+	WorkflowVersion *int32
+	Trace           *string
+	Unit            *string
+	Attempt         *int32
+	Offer           *int32
+	Task            *string
+	Version         *int32
+	Input           *string
+	IdempotencyKey  *string
+	Redelivery      *int32
+	TimeoutMs       *int64
+	HeartbeatMs     *int64
+	Session         *string
+	Worker          *string
+	Poll            *string
+	ClaimedAt       pgtype.Timestamptz
+}
+
+func claimResult(rows []claimRow) ClaimResult {
+	out := ClaimResult{Now: instant(rows[0].Now), More: rows[0].More}
+	for i := range rows {
+		if r := &rows[i]; r.Place > 0 {
+			out.Tasks = append(out.Tasks, Claimed{Poll: int(r.Place) - 1, Assignment: r.assignment()})
+		}
+	}
+	return out
+}
+
+func (r *claimRow) assignment() Assignment {
+	a := Assignment{
+		Task: history.TaskID(*r.ID), Partition: history.Partition(*r.Partition), Execution: history.ExecutionID(*r.Execution),
+		Name: *r.Name, Workflow: *r.Workflow, Version: int(*r.WorkflowVersion), Trace: value(r.Trace),
+		Row:      history.RowRef{Unit: history.UnitKey(*r.Unit), Attempt: int(*r.Attempt), Offer: int(*r.Offer)},
+		Contract: history.Contract{Task: *r.Task, Version: int(*r.Version)},
+		Work: history.Task{
+			Input: []byte(*r.Input), IdempotencyKey: *r.IdempotencyKey, Redelivery: int(*r.Redelivery),
+			Timeout: value(r.TimeoutMs), HeartbeatTimeout: value(r.HeartbeatMs),
+		},
+		Claim: history.Claim{
+			Task: history.TaskID(*r.ID), Session: value(r.Session), Worker: value(r.Worker), PollID: value(r.Poll),
+			At: instant(r.ClaimedAt),
+		},
+	}
+	if a.Work.Timeout > 0 {
+		a.Deadline = a.Claim.At + history.Time(a.Work.Timeout)
+	}
+	return a
+}

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/orrery-dev/orrery/shared/history"
 )
@@ -21,10 +23,18 @@ type Item struct {
 	Turn      *history.Turn
 	// New is set on the first turn of a new execution. Turn.Execution is zero then; the commit tells the number.
 	New *NewExecution
-	// Ending marks an execution whose ending turn was skipped three times: inserts into its inbox are refused until the end
-	// has committed. Turn is nil then, and Execution names it.
+	// Ending marks an execution whose ending turn was skipped three times: inserts into its inbox are refused until a
+	// turn of it has committed. Turn is nil then, and Execution names it.
 	Ending    bool
 	Execution history.ExecutionID
+}
+
+// execution is the number of the item's execution, zero for a new one.
+func (it *Item) execution() history.ExecutionID {
+	if it.Turn != nil {
+		return it.Turn.Execution
+	}
+	return it.Execution
 }
 
 // NewExecution is the part of an execution's row that its first turn does not have.
@@ -32,7 +42,7 @@ type NewExecution struct {
 	Namespace  history.NamespaceID
 	Name       string
 	Definition history.DefinitionID
-	// InputHash tells starts of the same name apart: 32 bytes of the caller's choice.
+	// InputHash tells starts of the same name apart: 1 to 32 bytes of the caller's choice.
 	InputHash []byte
 	Trace     string // W3C traceparent, empty for none
 }
@@ -53,16 +63,144 @@ type Committed struct {
 	BellsFailed error
 }
 
-// Commit writes the turns of a batch in one transaction and one round trip, under the fence. The error is a
-// *CommitError; after any error but an unknown outcome nothing was written.
-func (s *Store) Commit(ctx context.Context, b Batch) (Committed, error) { panic("not written") }
+var (
+	lockEndingsSQL = query("lock_endings")
+	turnsSQL       = query("turns")
+	snapshotsSQL   = query("snapshots")
+	settleSQL      = query("settle")
+	offersSQL      = query("offers")
+	consumeSQL     = query("consume")
+	leftoversSQL   = query("leftovers")
+	markEndingSQL  = query("mark_ending")
+	blockSQL       = query("block")
+)
 
-// Start writes the first turn of a new execution from a process that owns nothing, and rings who waits. Item.Epoch and
-// Item.Turn.Execution are not used.
-func (s *Store) Start(ctx context.Context, it Item) (Started, error) { panic("not written") }
+// Commit writes the turns of a batch in one transaction and one round trip, under the fence:
+//
+//	begin
+//	fence           lock it, shared
+//	check_fence     the incarnation and the epochs (I1)
+//	lock_endings    executions that end
+//	turns, start    compare and set, history (I2)
+//	snapshots
+//	settle, offers  the task queue (I6, I7)
+//	consume         the inbox (I6)
+//	leftovers       the inboxes of executions that end
+//	commit
+//	ring            who waits
+//
+// Statements that have nothing to do are left out. The error is a *CommitError; after any but an unknown outcome nothing
+// was written.
+func (s *Store) Commit(ctx context.Context, b Batch) (Committed, error) {
+	c := columnsOfItems(b.Fence, b.Items)
+	p := s.pipeline()
+	p.begin()
+	p.check(b.Fence, b.Items)
+	started := c.write(p)
+	p.commit()
+	p.ring(b.Bells)
+	if err := p.run(ctx); err != nil {
+		return Committed{}, commitError(err, b.Items)
+	}
+	out := Committed{BellsFailed: p.after}
+	if len(c.starts.items) == 0 {
+		return out, nil
+	}
+	var err error
+	if out.Started, err = s.startedOf(ctx, b.Items, c.starts.items, *started); err != nil {
+		// The commit stands, and yet the caller cannot be told what it did.
+		return Committed{}, &CommitError{Kind: Unknown, Err: err}
+	}
+	return out, nil
+}
+
+// check adds the lock of the fence and the checks under it.
+func (p *pipeline) check(fence history.FenceNumber, items []Item) {
+	epochs := map[history.Partition]history.Epoch{}
+	var held []Held
+	for _, it := range items {
+		if known, ok := epochs[it.Partition]; !ok || known != it.Epoch {
+			epochs[it.Partition] = it.Epoch
+			held = append(held, Held{it.Partition, it.Epoch})
+		}
+	}
+	partitions, numbers := make([]int16, len(held)), make([]int64, len(held))
+	for i, h := range held {
+		partitions[i], numbers[i] = int16(h.Partition), int64(h.Epoch)
+	}
+	p.exec(fenceSQL, args{"fence": int32(fence), "lock_timeout": lockTimeout})
+	p.exec(checkFenceSQL, args{"fence": int32(fence), "partitions": partitions, "epochs": numbers})
+}
+
+// write adds the statements that have something to do, in the order of locks (I12), and returns where the rows of
+// started executions will be.
+func (c *itemColumns) write(p *pipeline) *[]startedRow {
+	started := new([]startedRow)
+	if len(c.endings) > 0 {
+		p.exec(lockEndingsSQL, args{"executions": c.endings})
+	}
+	if len(c.marked) > 0 {
+		p.exec(markEndingSQL, args{"executions": c.marked})
+	}
+	if len(c.turns.executions) > 0 {
+		p.exec(turnsSQL, c.turns.args())
+	}
+	if len(c.starts.items) > 0 {
+		collect(p, startSQL, c.starts.args(c.fence), started)
+	}
+	if len(c.snapshots.executions) > 0 {
+		p.exec(snapshotsSQL, c.snapshots.args())
+	}
+	if c.settled.any() {
+		p.exec(settleSQL, c.settled.args(c.consumed.entries))
+	}
+	if len(c.offers.places) > 0 {
+		p.exec(offersSQL, c.offers.args(c.fence))
+	}
+	if len(c.consumed.entries) > 0 {
+		p.exec(consumeSQL, c.consumed.args(p.store))
+	}
+	if len(c.endings) > 0 {
+		p.exec(leftoversSQL, args{"executions": c.endings, "now": p.store.now()})
+	}
+	return started
+}
 
 // Block takes an execution out of service with an error for people to read: its inbox and its timers wait. It is a
 // commit of its own under the fence.
 func (s *Store) Block(ctx context.Context, fence history.FenceNumber, h Held, id history.ExecutionID, reason string) error {
-	panic("not written")
+	items := []Item{{Partition: h.Partition, Epoch: h.Epoch, Execution: id}}
+	p := s.pipeline()
+	p.begin()
+	p.check(fence, items)
+	p.exec(blockSQL, args{"execution": int64(id), "reason": reason})
+	p.commit()
+	if err := p.run(ctx); err != nil {
+		return commitError(err, items)
+	}
+	return nil
+}
+
+// sortedItems are the indexes of the items by number of their executions, those to start last, by name: the order in
+// which rows are written and locked.
+func sortedItems(items []Item) []int {
+	order := make([]int, len(items))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return compareItems(&items[a], &items[b]) })
+	return order
+}
+
+// compareItems orders by number, and by name those that have none yet.
+func compareItems(a, b *Item) int {
+	switch {
+	case a.New == nil && b.New == nil:
+		return cmp.Compare(a.execution(), b.execution())
+	case a.New == nil:
+		return -1
+	case b.New == nil:
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.New.Namespace, b.New.Namespace), cmp.Compare(a.New.Name, b.New.Name))
 }

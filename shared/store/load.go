@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/orrery-dev/orrery/shared/history"
 )
@@ -37,23 +40,75 @@ const (
 	FromStart
 )
 
+var (
+	loadSQL        = query("load")
+	loadTurnsSQL   = query("load_turns")
+	inboxSQL       = query("inbox")
+	inboxOfSQL     = query("inbox_of")
+	unnoticedSQL   = query("unnoticed")
+	unnoticedOfSQL = query("unnoticed_of")
+	dueSQL         = query("due")
+	lostClaimsSQL  = query("lost_claims")
+	heardSQL       = query("heard")
+	blockedSQL     = query("blocked")
+)
+
 // Load reads executions for their owner, or for somebody who shows their state. Those that do not exist are missing in the
 // result, which is by number.
 func (s *Store) Load(ctx context.Context, ids []history.ExecutionID, from LoadFrom) ([]Loaded, error) {
-	panic("not written")
+	a := args{"executions": int64s(ids), "snapshots": from == FromSnapshot}
+	var rows []loadedRow
+	var turns []turnRow
+	p := s.pipeline()
+	p.snapshot()
+	collect(p, loadSQL, a, &rows)
+	collect(p, loadTurnsSQL, a, &turns)
+	p.commit()
+	if err := p.run(ctx); err != nil {
+		return nil, fmt.Errorf("store: load %d executions: %w", len(ids), translateRead(err))
+	}
+	out := make([]Loaded, len(rows))
+	at := 0 // both are by execution
+	for i := range rows {
+		out[i] = rows[i].loaded()
+		for ; at < len(turns) && turns[at].Execution == rows[i].ID; at++ {
+			out[i].Turns = append(out[i].Turns, turns[at].row())
+		}
+	}
+	return out, nil
+}
+
+type loadedRow struct {
+	executionRow
+	Epoch       int64
+	Fence       int32
+	SnapshotSeq int32
+	State       []byte
+}
+
+func (r *loadedRow) loaded() Loaded {
+	return Loaded{
+		Execution: r.execution(), Epoch: history.Epoch(r.Epoch), Fence: history.FenceNumber(r.Fence),
+		Snapshot: r.State, SnapshotSeq: history.Seq(r.SnapshotSeq),
+	}
+}
+
+type turnRow struct {
+	Execution int64
+	historyRow
 }
 
 // Entry is an inbox entry that is not applied yet. Command.Inbox and Command.Awaited are set, Command.Seed is not.
 type Entry struct {
 	EntryRef
-	Execution history.ExecutionID
+	Partition history.Partition
 	Command   history.Command
 	SentAt    history.Time
 }
 
 // EntryRef names an inbox entry.
 type EntryRef struct {
-	Partition history.Partition
+	Execution history.ExecutionID
 	ID        history.InboxID
 }
 
@@ -68,11 +123,68 @@ type InboxQuery struct {
 }
 
 // Inbox returns entries by number, oldest first; of each execution the oldest come first.
-func (s *Store) Inbox(ctx context.Context, q InboxQuery) ([]Entry, error) { panic("not written") }
+func (s *Store) Inbox(ctx context.Context, q InboxQuery) ([]Entry, error) {
+	rows, err := list[entryRow](ctx, s, "read inbox", inboxSQL, args{
+		"partitions": int16s(q.Partitions), "from": int64(q.From), "except": int64s(q.Except), "limit": q.Limit,
+	})
+	return entries(rows), err
+}
 
 // InboxOf returns the entries of the given executions, by number: for an execution that has just been loaded.
-func (s *Store) InboxOf(ctx context.Context, h []history.Partition, ids []history.ExecutionID, limit int) ([]Entry, error) {
-	panic("not written")
+func (s *Store) InboxOf(ctx context.Context, ids []history.ExecutionID, limit int) ([]Entry, error) {
+	rows, err := list[entryRow](ctx, s, "read inbox of executions", inboxOfSQL, args{"executions": int64s(ids), "limit": limit})
+	return entries(rows), err
+}
+
+type entryRow struct {
+	Execution  int64
+	ID         int64
+	Partition  int16
+	SentAt     pgtype.Timestamptz
+	Kind       string
+	Awaited    bool
+	Unit       string
+	Attempt    int32
+	Offer      int32
+	Session    string
+	Worker     string
+	ClaimedAt  pgtype.Timestamptz
+	Output     *string
+	Signal     string
+	Reason     string
+	Error      *string
+	Cause      string
+	Details    *string
+	Final      bool
+	Resolution string
+	Request    string
+}
+
+func entries(rows []entryRow) []Entry {
+	var out []Entry
+	for i := range rows {
+		out = append(out, rows[i].entry())
+	}
+	return out
+}
+
+func (r *entryRow) entry() Entry {
+	e := Entry{
+		EntryRef:  EntryRef{history.ExecutionID(r.Execution), history.InboxID(r.ID)},
+		Partition: history.Partition(r.Partition), SentAt: instant(r.SentAt),
+		Command: history.Command{
+			Kind: history.Kind(r.Kind), Inbox: history.InboxID(r.ID), Awaited: r.Awaited,
+			Row:    rowRef(r.Unit, r.Attempt, r.Offer),
+			Claim:  history.Claim{Session: r.Session, Worker: r.Worker, At: instant(r.ClaimedAt)},
+			Output: bytes(r.Output), Signal: r.Signal, Reason: r.Reason, Resolution: r.Resolution, RequestID: r.Request,
+		},
+	}
+	if r.Error != nil {
+		e.Command.Failure = &history.Failure{
+			Code: *r.Error, Message: r.Cause, NonRetryable: r.Final, Details: bytes(r.Details),
+		}
+	}
+	return e
 }
 
 // UnnoticedClaim is a claimed row whose dispatch no turn has recorded; the row may be 'done' or 'lost' by now.
@@ -86,12 +198,46 @@ type UnnoticedClaim struct {
 
 // Unnoticed returns such claims of the partitions from the low-water key on, oldest first.
 func (s *Store) Unnoticed(ctx context.Context, ps []history.Partition, from history.TaskID, limit int) ([]UnnoticedClaim, error) {
-	panic("not written")
+	rows, err := list[unnoticedRow](ctx, s, "read unnoticed claims", unnoticedSQL, args{
+		"partitions": int16s(ps), "from": int64(from), "limit": limit,
+	})
+	return unnoticedClaims(rows), err
 }
 
 // UnnoticedOf returns such claims of the given executions: for an execution that has just been loaded.
 func (s *Store) UnnoticedOf(ctx context.Context, ids []history.ExecutionID) ([]UnnoticedClaim, error) {
-	panic("not written")
+	rows, err := list[unnoticedRow](ctx, s, "read unnoticed claims of executions", unnoticedOfSQL, args{"executions": int64s(ids)})
+	return unnoticedClaims(rows), err
+}
+
+type unnoticedRow struct {
+	ID        int64
+	Partition int16
+	Execution int64
+	Unit      string
+	Attempt   int32
+	Offer     int32
+	Session   string
+	Worker    string
+	Poll      string
+	ClaimedAt pgtype.Timestamptz
+}
+
+func unnoticedClaims(rows []unnoticedRow) []UnnoticedClaim {
+	var out []UnnoticedClaim
+	for _, r := range rows {
+		id := history.TaskID(r.ID)
+		out = append(out, UnnoticedClaim{
+			Task: id, Partition: history.Partition(r.Partition), Execution: history.ExecutionID(r.Execution),
+			Row:   rowRef(r.Unit, r.Attempt, r.Offer),
+			Claim: history.Claim{Task: id, Session: r.Session, Worker: r.Worker, PollID: r.Poll, At: instant(r.ClaimedAt)},
+		})
+	}
+	return out
+}
+
+func rowRef(unit string, attempt, offer int32) history.RowRef {
+	return history.RowRef{Unit: history.UnitKey(unit), Attempt: int(attempt), Offer: int(offer)}
 }
 
 // DueExecution is an execution with a timer.
@@ -103,7 +249,19 @@ type DueExecution struct {
 
 // Due returns running executions of the partitions with a timer in [from, until], earliest first.
 func (s *Store) Due(ctx context.Context, ps []history.Partition, from, until history.Time, limit int) ([]DueExecution, error) {
-	panic("not written")
+	type row struct {
+		Execution int64
+		Partition int16
+		WakeAt    pgtype.Timestamptz
+	}
+	rows, err := list[row](ctx, s, "read timers", dueSQL, args{
+		"partitions": int16s(ps), "from": from.Time(), "until": until.Time(), "limit": limit,
+	})
+	var out []DueExecution
+	for _, r := range rows {
+		out = append(out, DueExecution{history.ExecutionID(r.Execution), history.Partition(r.Partition), instant(r.WakeAt)})
+	}
+	return out, err
 }
 
 // LostClaim is a claimed row whose holder is gone.
@@ -129,7 +287,27 @@ type LostQuery struct {
 
 // LostClaims joins the claimed rows of the partitions with sessions and incarnations.
 func (s *Store) LostClaims(ctx context.Context, q LostQuery) ([]LostClaim, error) {
-	panic("not written")
+	type row struct {
+		Partition int16
+		Execution int64
+		Unit      string
+		Attempt   int32
+		Offer     int32
+		Session   string
+		Reason    string
+	}
+	rows, err := list[row](ctx, s, "look for lost claims", lostClaimsSQL, args{
+		"partitions": int16s(q.Partitions), "session_timeout": q.SessionTimeout.Milliseconds(),
+		"node_timeout": q.NodeTimeout.Milliseconds(), "limit": q.Limit, "now": s.now(),
+	})
+	var out []LostClaim
+	for _, r := range rows {
+		out = append(out, LostClaim{
+			Partition: history.Partition(r.Partition), Execution: history.ExecutionID(r.Execution),
+			Row: rowRef(r.Unit, r.Attempt, r.Offer), Session: r.Session, Reason: r.Reason,
+		})
+	}
+	return out, err
 }
 
 // Holding names one hand-out that a session holds.
@@ -141,10 +319,37 @@ type Holding struct {
 // Heard tells when the session last listed each holding in a heartbeat; those that its last heartbeat did not list are
 // missing.
 func (s *Store) Heard(ctx context.Context, session string, hs []Holding) (map[Holding]history.Time, error) {
-	panic("not written")
+	type row struct {
+		Place  int64
+		BeatAt pgtype.Timestamptz
+	}
+	out := map[Holding]history.Time{}
+	if !isUUID(session) {
+		return out, nil
+	}
+	names := make([]string, len(hs))
+	for i, h := range hs {
+		names[i] = h.name()
+	}
+	rows, err := list[row](ctx, s, "read what a session holds", heardSQL, args{"session": session, "holdings": names})
+	for _, r := range rows {
+		out[hs[r.Place-1]] = instant(r.BeatAt)
+	}
+	return out, err
+}
+
+// name is how a session's row lists the holding.
+func (h Holding) name() string {
+	return fmt.Sprintf("%d/%d/%d/%s", h.Execution, h.Row.Attempt, h.Row.Offer, h.Row.Unit)
 }
 
 // Blocked returns the executions of the partitions that are out of service.
 func (s *Store) Blocked(ctx context.Context, ps []history.Partition) ([]history.ExecutionID, error) {
-	panic("not written")
+	type row struct{ Execution int64 }
+	rows, err := list[row](ctx, s, "read blocked executions", blockedSQL, args{"partitions": int16s(ps)})
+	var out []history.ExecutionID
+	for _, r := range rows {
+		out = append(out, history.ExecutionID(r.Execution))
+	}
+	return out, err
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/orrery-dev/orrery/shared/history"
 )
@@ -44,9 +45,93 @@ type Sent struct {
 	Reply   *history.Reply
 }
 
+var (
+	lockNamedSQL = query("lock_named")
+	sendSQL      = query("send")
+	ringNamedSQL = query("ring_named")
+	replySQL     = query("reply")
+)
+
+// answerRow is a kept answer; an empty outcome is none.
+type answerRow struct {
+	Outcome string
+	Event   int32
+	Answer  string
+}
+
+func (r answerRow) reply() *history.Reply {
+	if r.Outcome == "" {
+		return nil
+	}
+	return &history.Reply{Outcome: history.Outcome(r.Outcome), Event: history.EventID(r.Event), Message: r.Answer}
+}
+
+type sentRow struct {
+	Sent      string
+	Execution int64
+	Entry     int64
+	answerRow
+}
+
 // Send puts a message into the inbox of its execution, in one transaction and one round trip, and rings the owner.
-func (s *Store) Send(ctx context.Context, m Message) (Sent, error) { panic("not written") }
+func (s *Store) Send(ctx context.Context, m Message) (Sent, error) {
+	rows, err := s.send(ctx, m)
+	if err == nil && rows[0].Sent == "" { // the same key was used a moment ago
+		rows, err = s.send(ctx, m)
+	}
+	if err != nil {
+		return Sent{}, fmt.Errorf("store: send %s to %s: %w", m.Command.Kind, m.Name, translateWrite(err))
+	}
+	r := rows[0]
+	if r.Sent == "" {
+		return Sent{}, fmt.Errorf("store: send %s to %s: %w", m.Command.Kind, m.Name, ErrConflict)
+	}
+	return Sent{
+		Outcome: SendOutcome(r.Sent), Reply: r.reply(),
+		Entry: EntryRef{history.ExecutionID(r.Execution), history.InboxID(r.Entry)},
+	}, nil
+}
+
+func (s *Store) send(ctx context.Context, m Message) ([]sentRow, error) {
+	cmd := &m.Command
+	ended := cmd.Kind == history.KindRedrive
+	f := failureOf(cmd.Failure)
+	hash := m.KeyHash
+	if hash == nil {
+		hash = []byte{}
+	}
+	var rows []sentRow
+	p := s.pipeline()
+	p.begin()
+	p.exec(lockNamedSQL, args{"namespace": int32(m.Namespace), "name": m.Name, "ended": ended})
+	collect(p, sendSQL, args{
+		"namespace": int32(m.Namespace), "name": m.Name, "ended": ended, "kind": string(cmd.Kind), "waiter": int32(m.From),
+		"key": m.Key, "key_hash": hash, "unit": optional(string(cmd.Row.Unit)), "output": text(cmd.Output),
+		"signal": optional(cmd.Signal), "reason": optional(cmd.Reason), "resolution": optional(cmd.Resolution),
+		"error": f.code, "cause": f.cause, "details": f.details, "final": f.final, "request": optional(cmd.RequestID),
+		"now": s.now(),
+	}, &rows)
+	p.commit()
+	p.exec(ringNamedSQL, args{"namespace": int32(m.Namespace), "name": m.Name, "fence": int32(m.From)})
+	return rows, p.run(ctx)
+}
 
 // Reply returns the answer to an awaited entry and removes it, or nil while it is not applied. ErrNotFound says that the
 // answer was read before, or was left for more than 60 s.
-func (s *Store) Reply(ctx context.Context, e EntryRef) (*history.Reply, error) { panic("not written") }
+func (s *Store) Reply(ctx context.Context, e EntryRef) (*history.Reply, error) {
+	type row struct {
+		answerRow
+		There bool
+	}
+	rows, err := write[row](ctx, s, "read a reply", replySQL, args{"execution": int64(e.Execution), "entry": int64(e.ID)})
+	if err != nil {
+		return nil, err
+	}
+	if reply := rows[0].reply(); reply != nil {
+		return reply, nil
+	}
+	if !rows[0].There {
+		return nil, fmt.Errorf("store: read a reply: %w", ErrNotFound)
+	}
+	return nil, nil
+}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,8 +22,8 @@ type Options struct {
 	Tracer pgx.QueryTracer
 	// Now replaces the database's clock in tests. It is nil everywhere else (I9).
 	Now func() time.Time
-	// Gate is a statement that tests have sent between the checks of a commit and its COMMIT, to hold the transaction
-	// open there. It is empty everywhere else.
+	// Gate is a statement that tests have sent between the checks of a transaction and its COMMIT, to hold it open there.
+	// It is empty everywhere else.
 	Gate string
 }
 
@@ -33,10 +34,56 @@ type Store struct {
 	options Options
 }
 
+// lockTimeout is how long a statement of a commit waits for a lock. What a commit may have to wait for it skips, but for its
+// fence: whoever holds that exclusively is done in a round trip.
+const lockTimeout = "500ms"
+
+// The limits of a direct connection; migrations/roles.sql sets the same for connections through a pooler.
+const (
+	idleTimeout      = "2000"  // milliseconds in a transaction without a statement
+	statementTimeout = "10000" // milliseconds
+)
+
 // Open prepares a store. It connects with the first call. Close frees the connections.
 //
 // A node opens two: one for its work, and one with MaxConns 1 for its heartbeats, so that no amount of work delays them.
-func Open(ctx context.Context, url string, o Options) (*Store, error) { panic("not written") }
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("store: read the database URL: %w", err)
+	}
+	config.MaxConns = 4
+	if o.MaxConns > 0 {
+		config.MaxConns = int32(o.MaxConns)
+	}
+	config.MinConns = 0
+	config.ConnConfig.Tracer = o.Tracer
+	params := config.ConnConfig.RuntimeParams
+	if o.Application != "" {
+		params["application_name"] = o.Application
+	}
+	if o.Direct {
+		params["idle_in_transaction_session_timeout"] = idleTimeout
+		params["statement_timeout"] = statementTimeout
+	} else {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+		config.ConnConfig.StatementCacheCapacity = 0
+		config.ConnConfig.DescriptionCacheCapacity = 0
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	return &Store{pool: pool, options: o}, nil
+}
 
 // Close waits for running calls and closes the connections.
-func (s *Store) Close() { panic("not written") }
+func (s *Store) Close() { s.pool.Close() }
+
+// now is the argument of that name: nothing, but in tests.
+func (s *Store) now() any {
+	if s.options.Now == nil {
+		return nil
+	}
+	return s.options.Now()
+}

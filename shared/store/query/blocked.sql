@@ -1,0 +1,1 @@
+select execution from orrery.blocked where partition = any (@partitions::smallint[]) order by execution

@@ -1,0 +1,1 @@
+select orrery.check_fence(@fence::integer, @partitions::smallint[], @epochs::bigint[])

@@ -1,0 +1,96 @@
+-- Claims for many polls at once. Polls with the same contracts, namespace and language are one group; what a group gets is dealt round
+-- robin to its polls. Each queue is a range scan of its own, so a backlog of others costs nothing, and begins at a
+-- low-water key, so dead rows cost nothing either. Rows are locked best first and only as many as are wanted: what other
+-- claimers hold is passed over. It locks no execution (I12).
+with poll as (
+    select *
+    from unnest(@groups::integer[], @polls::text[], @sessions::text[]::uuid[], @workers::text[], @wanted::integer[],
+                @recalls::boolean[]) with ordinality
+         as p (grp, poll, session, worker, wanted, recall, place)
+),
+-- What an earlier try of the same poll has claimed: the answer to that may have been lost.
+recalled as (
+    select p.place, t.execution, t.unit, t.attempt, t.offer
+    from poll p
+    join orrery.task t on t.session = p.session and t.state = 'claimed' and t.poll = p.poll
+    where p.recall and t.claimed_at > coalesce(@now::timestamptz, now()) - interval '1 minute'
+),
+slot as (
+    select p.grp, p.place, p.poll, p.session, p.worker, row_number() over (partition by p.grp order by n, p.place) as nr
+    from poll p
+    cross join generate_series(1, p.wanted) as n
+    where p.place not in (select place from recalled)
+),
+want as (
+    select grp, count(*) as rows
+    from slot
+    group by grp
+),
+look as (
+    select l.*, w.rows
+    from unnest(@look_groups::integer[], @namespaces::integer[], @tasks::text[], @versions::integer[], @languages::text[],
+                @from_ranks::smallint[], @from_ids::bigint[], @until_ranks::smallint[], @until_ids::bigint[])
+         as l (grp, namespace, task, version, language, from_rank, from_id, until_rank, until_id)
+    join want w on w.grp = l.grp
+),
+-- More than wanted, because other claimers may hold some.
+seen as materialized (
+    select l.grp, t.*
+    from look l
+    cross join lateral (
+        select t.execution, t.unit, t.attempt, t.offer, t.rank, t.id
+        from orrery.task t
+        where t.state = 'queued' and t.namespace = l.namespace and t.task = l.task and t.version = l.version
+          and t.language = l.language
+          and (t.rank, t.id) >= (l.from_rank, l.from_id) and (t.rank, t.id) < (l.until_rank, l.until_id)
+        order by t.rank, t.id
+        limit l.rows + 32) t
+),
+held as (
+    select w.grp, h.*
+    from want w
+    cross join lateral (
+        select t.execution, t.unit, t.attempt, t.offer, t.rank, t.id
+        from seen s
+        join orrery.task t
+          on t.execution = s.execution and t.unit = s.unit and t.attempt = s.attempt and t.offer = s.offer
+        where s.grp = w.grp and t.state = 'queued'
+        order by s.rank, s.id
+        limit w.rows
+        for update of t skip locked) h
+),
+-- Two groups may look at one queue: a row goes to one of them.
+got as (
+    select g.*, row_number() over (partition by g.grp order by g.rank, g.id) as nr
+    from (select distinct on (id) * from held order by id, grp) g
+),
+claimed as (
+    update orrery.task t
+    set state = 'claimed', claimed_at = coalesce(@now::timestamptz, now()), fence = nullif(@fence::integer, 0),
+        session = s.session, worker = s.worker, poll = s.poll
+    from got g
+    join slot s on s.grp = g.grp and s.nr = g.nr
+    where t.execution = g.execution and t.unit = g.unit and t.attempt = g.attempt and t.offer = g.offer
+    returning s.place, t.*
+),
+answer as (
+    select * from claimed
+    union all
+    select r.place, t.*
+    from recalled r
+    join orrery.task t
+      on t.execution = r.execution and t.unit = r.unit and t.attempt = r.attempt and t.offer = r.offer
+),
+total as (
+    select coalesce(@now::timestamptz, now()) as now, (select count(*) from seen) > (select count(*) from got) as more
+)
+select
+    n.now, n.more, coalesce(a.place, 0) as place, a.id, a.partition, a.execution, e.name, d.name as workflow,
+    d.version as workflow_version, e.trace, a.unit, a.attempt, a.offer, a.task, a.version, a.input, a.idempotency_key,
+    a.redelivery, a.timeout_ms, a.heartbeat_ms, a.session::text as session, a.worker, a.poll, a.claimed_at
+from total n
+left join (
+    answer a
+    join orrery.execution e on e.id = a.execution
+    join orrery.definition d on d.id = e.definition) on true
+order by a.place, a.rank, a.id

@@ -1,0 +1,1 @@
+delete from orrery.end_flag where raised_at < coalesce(@now::timestamptz, now()) - interval '5 minutes'

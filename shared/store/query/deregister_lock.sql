@@ -1,0 +1,7 @@
+select e.id
+from orrery.execution e
+where e.status = 1 and not e.ending
+  and e.id in (
+      select t.execution from orrery.task t where t.session = @session::text::uuid and t.state = 'claimed')
+order by e.id
+for key share

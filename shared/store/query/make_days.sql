@@ -1,0 +1,1 @@
+select orrery.make_days(@days::integer) as made

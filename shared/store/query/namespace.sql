@@ -1,0 +1,1 @@
+select id from orrery.namespace where name = @name

@@ -1,0 +1,48 @@
+-- Writes new executions with their first turns. What follows the first insert joins the rows that it returned: a start that
+-- lost its name to another leaves nothing and is no failure.
+with given as (
+    select *
+    from unnest(@namespaces::integer[], @names::text[], @definitions::bigint[], @partitions::smallint[],
+                @input_hashes::bytea[], @traces::text[], @ats::timestamptz[], @events::text[], @wakes::timestamptz[],
+                @statuses::smallint[])
+         with ordinality
+         as g (namespace, name, definition, partition, input_hash, trace, at, events, wake_at, status, place)
+),
+started as (
+    insert into orrery.execution (
+        namespace, name, definition, partition, input_hash, trace, started_at, last_seq, wake_at, status, ended_at)
+    select namespace, name, definition, partition, input_hash, trace, at, 1, wake_at, coalesce(status, 1),
+           case when status is not null then at end
+    from given
+    order by namespace, name
+    on conflict (namespace, name) do nothing
+    returning id, born, namespace, name
+),
+ours as (
+    select g.place, g.at, g.events, g.namespace, g.partition, s.id, s.born
+    from given g
+    join started s on s.namespace = g.namespace and s.name = g.name
+),
+written as (
+    insert into orrery.history (execution, at, born, seq, first_event, events)
+    select id, at, born, 1, 1, events
+    from ours
+),
+offered as (
+    insert into orrery.task (
+        execution, namespace, partition, unit, attempt, offer, task, version, language, rank, redelivery, timeout_ms,
+        heartbeat_ms, idempotency_key, input, state, noticed, claimed_at, fence, session, worker, poll)
+    select
+        s.id, s.namespace, s.partition, o.unit, o.attempt, o.offer, o.task, o.version, o.language, o.rank, o.redelivery,
+        o.timeout_ms, o.heartbeat_ms, o.idempotency_key, o.input,
+        case when o.claimed_at is null then 'queued' else 'claimed' end::orrery.task_state, o.claimed_at is not null, o.claimed_at,
+        case when o.session is null then null else @fence::integer end, o.session::uuid, o.worker, o.poll
+    from unnest(@executions::bigint[], @units::text[], @attempts::integer[], @offers::integer[], @tasks::text[],
+                @versions::integer[], @languages::text[], @ranks::smallint[], @redeliveries::integer[], @timeouts::bigint[],
+                @heartbeats::bigint[], @idempotency_keys::text[], @inputs::text[], @claimed_ats::timestamptz[],
+                @sessions::text[], @workers::text[], @polls::text[])
+         as o (place, unit, attempt, offer, task, version, language, rank, redelivery, timeout_ms, heartbeat_ms,
+               idempotency_key, input, claimed_at, session, worker, poll)
+    join ours s on s.place = o.place
+)
+select place, id from ours order by place

@@ -1,0 +1,27 @@
+-- Writes the turns of executions that exist: sets last_seq from the value that the turn was decided on (I2). A turn without
+-- events leaves it and writes no history.
+with given as (
+    select *
+    from unnest(@executions::bigint[], @seqs::integer[], @ats::timestamptz[], @first_events::integer[], @events::text[],
+                @wakes::timestamptz[], @statuses::smallint[])
+         as g (execution, seq, at, first_event, events, wake_at, status)
+),
+moved as (
+    update orrery.execution e
+    set last_seq = case when g.events is null then e.last_seq else g.seq end,
+        wake_at = g.wake_at,
+        status = coalesce(g.status, e.status),
+        ended_at = case when g.status is null then e.ended_at else g.at end,
+        ending = false
+    from given g
+    where e.id = g.execution and e.last_seq = g.seq - 1
+    returning e.id, e.born
+),
+written as (
+    insert into orrery.history (execution, at, born, seq, first_event, events)
+    select g.execution, g.at, m.born, g.seq, g.first_event, g.events
+    from given g
+    join moved m on m.id = g.execution
+    where g.events is not null
+)
+select orrery.expect('OR003', 'executions have other turns', @executions::bigint[], array(select id from moved))
