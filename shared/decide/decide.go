@@ -10,6 +10,8 @@ import (
 )
 
 const (
+	// usualEvents is about how many events a turn has.
+	usualEvents = 8
 	// maxEvents is how many events a turn may have before it goes on in the next one. Commands are applied nevertheless.
 	maxEvents = 1000
 	// maxBytes is the same for the texts that the events of a turn write out.
@@ -44,6 +46,7 @@ func Start(m *definition.Machine, id history.ExecutionID, start history.Start, n
 func Handle(m *definition.Machine, s *history.State, cmds []history.Command, now history.Time) (history.Turn, error) {
 	now = max(now, s.At())
 	t := history.Turn{Seq: s.LastSeq() + 1, At: now, FirstEvent: s.Events() + 1}
+	t.Events = make([]history.Event, 0, usualEvents)
 	d := &decider{m: m, s: s, t: &t, now: now}
 	for i := range cmds {
 		d.draw = newDraw(cmds[i].Seed)
@@ -90,11 +93,8 @@ type decider struct {
 	touchedAt map[history.UnitKey]int // by unit, once there are many
 	claims    []claimed
 
-	// parsed is the text that was parsed or made last, with its value: mostly the next state's input.
-	parsed struct {
-		text  []byte
-		value expr.Value
-	}
+	pairs    [4]pair // the texts that were parsed or made last
+	nextPair int
 }
 
 // emit records an event and folds it.

@@ -141,7 +141,8 @@ func (d *decider) propagate(c *history.Scope, f failure) {
 	d.unhandled(p, st, f)
 }
 
-// stopBranches records that a branch or iteration has failed, and that the others are stopped.
+// stopBranches records that a branch or iteration has failed, and that the others are stopped; failed is nil where the
+// state fails by itself.
 func (d *decider) stopBranches(p *history.Visit, failed *history.Scope) {
 	var events []history.Event
 	stop := func(c *history.Scope, iteration history.EventType) {
@@ -150,7 +151,9 @@ func (d *decider) stopBranches(p *history.Visit, failed *history.Scope) {
 		}
 		events = aborts(events, c)
 	}
-	stop(failed, history.EventIterFailed)
+	if failed != nil {
+		stop(failed, history.EventIterFailed)
+	}
 	for _, c := range p.Branches() {
 		if c != failed {
 			stop(c, history.EventIterCut)

@@ -84,6 +84,7 @@ func (d *decider) iterate(v *history.Visit, st *definition.State) bool {
 	}
 	if err != nil {
 		d.touchTree(v)
+		d.stopBranches(v, nil)
 		d.fail(v, st, evaluation(v, err))
 		return false
 	}

@@ -42,27 +42,6 @@ func (d *decider) variable(c *history.Scope, name string) (expr.Value, bool) {
 	return d.value(text), true
 }
 
-// value parses a text that the state holds; it was made by expr.
-func (d *decider) value(text []byte) expr.Value {
-	if len(text) > 0 && len(text) == len(d.parsed.text) && &text[0] == &d.parsed.text[0] {
-		return d.parsed.value
-	}
-	v, err := expr.Parse(text)
-	if err != nil {
-		d.faultf("a text of the state: %w", err)
-		return nil
-	}
-	d.parsed.text, d.parsed.value = text, v
-	return v
-}
-
-// text prints a value, and keeps the two together for whoever reads it next.
-func (d *decider) text(v expr.Value) []byte {
-	text := expr.Marshal(v)
-	d.parsed.text, d.parsed.value = text, v
-	return text
-}
-
 // contextObject is what `$$` means at the place.
 func (d *decider) contextObject(p place) *expr.Object {
 	start := d.s.Start()

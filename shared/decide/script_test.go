@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/orrery-dev/orrery/shared/decide"
+	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/history"
 )
 
@@ -43,7 +44,7 @@ func runScript(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc := &script{t: t}
+	sc := &script{t: t, name: strings.TrimSuffix(filepath.Base(file), ".txt")}
 	var out bytes.Buffer
 	for _, st := range steps(string(text)) {
 		got := sc.run(st)
@@ -52,6 +53,7 @@ func runScript(t *testing.T, file string) {
 		}
 		fmt.Fprintf(&out, "%s%s\n----\n%s\n", st.comment, strings.Join(st.input, "\n"), got)
 	}
+	sc.save()
 	if *rewrite {
 		if err := os.WriteFile(file, bytes.TrimSuffix(out.Bytes(), []byte("\n")), 0o644); err != nil {
 			t.Fatal(err)
@@ -94,6 +96,10 @@ func steps(text string) []step {
 // script is one story as it goes on.
 type script struct {
 	t     *testing.T
+	name  string
+	doc   *definition.Document
+	rec   *recording
+	parts int // documents defined so far
 	w     *world
 	shown *history.State // folded along to describe the events
 }
@@ -101,11 +107,13 @@ type script struct {
 func (sc *script) run(st step) string {
 	switch first, _, _ := strings.Cut(st.input[0], " "); first {
 	case "define":
-		sc.w = newWorld(sc.t, parse(sc.t, strings.Join(st.input[1:], "\n")))
-		sc.shown = history.New()
+		sc.define(strings.Join(st.input[1:], "\n"))
 		return ""
 	case "start":
-		return sc.show(sc.w.start(sc.startOf(st.input[0])))
+		start := sc.startOf(st.input[0])
+		t := sc.w.start(start)
+		sc.rec.start(sc.doc, start, t)
+		return sc.show(t)
 	case "units":
 		return sc.units()
 	case "handover":
@@ -117,7 +125,24 @@ func (sc *script) run(st step) string {
 		cmd.Ref = uint64(i + 1)
 		cmds = append(cmds, cmd)
 	}
-	return sc.show(sc.w.handle(cmds...))
+	t := sc.w.handle(cmds...)
+	sc.rec.turn(cmds, nil, t)
+	return sc.show(t)
+}
+
+// define begins an execution of another document.
+func (sc *script) define(text string) {
+	sc.save()
+	sc.doc, sc.rec = parseDocument(sc.t, text), &recording{}
+	sc.w, sc.shown = newWorld(sc.t, sc.doc.Machine), history.New()
+	sc.parts++
+}
+
+// save adds the execution so far to those that are replayed for ever.
+func (sc *script) save() {
+	if *record && sc.rec != nil {
+		sc.rec.write(sc.t, fmt.Sprintf("testdata/replay/%s-%d.jsonl", sc.name, sc.parts))
+	}
 }
 
 // arguments splits a line into words, options such as key=value, and the JSON at its end.
@@ -270,6 +295,7 @@ func (sc *script) handOver(lines []string) string {
 		return err.Error() + "\n"
 	}
 	w.commit(t)
+	sc.rec.turn(cmds, &recordedHandOver{Offer: i, Claim: claimRecord(claim)}, t)
 	return sc.show(t)
 }
 

@@ -115,7 +115,7 @@ func (d *decider) exited(v *history.Visit, st *definition.State, x expr.Exit, ou
 	}
 	d.touchTree(v)
 	d.emit(ev)
-	d.parsed.text, d.parsed.value = c.Data(), x.Output
+	d.keep(c.Data(), x.Output)
 	switch {
 	case !last:
 		d.enter(c, st.Machine, next)

@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,11 +38,16 @@ type world struct {
 
 func parse(t tb, text string) *definition.Machine {
 	t.Helper()
+	return parseDocument(t, text).Machine
+}
+
+func parseDocument(t tb, text string) *definition.Document {
+	t.Helper()
 	doc, problems := definition.Parse([]byte(text), definition.Options{})
 	if doc == nil {
 		t.Fatalf("definition: %v\n%s", problems.Err(), text)
 	}
-	return doc.Machine
+	return doc
 }
 
 func newWorld(t tb, m *definition.Machine) *world {
@@ -108,12 +114,11 @@ func (w *world) same(a, b history.Turn) {
 func dump(t history.Turn) string {
 	events := history.EncodeEvents(t.Events)
 	t.Events = nil
-	end := fmt.Sprint(t.End)
-	if t.End != nil {
-		end = fmt.Sprintf("%+v", *t.End)
+	rest, err := json.Marshal(t)
+	if err != nil {
+		return err.Error()
 	}
-	t.End = nil
-	return fmt.Sprintf("%s\n%+v\n%s", events, t, end)
+	return string(events) + "\n" + string(rest)
 }
 
 // commit does to the world what the store and the node do with a turn.

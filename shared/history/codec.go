@@ -1,10 +1,8 @@
 package history
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -174,43 +172,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// rowEvent is an event as encoding/json reads it.
-type rowEvent struct {
-	Type      EventType       `json:"t"`
-	Scope     ScopeID         `json:"c"`
-	State     string          `json:"s"`
-	Kind      letter          `json:"k"`
-	Unit      letter          `json:"u"`
-	Name      string          `json:"n"`
-	Index     int             `json:"i"`
-	Limit     int             `json:"l"`
-	Literal   json.RawMessage `json:"o"`
-	Parts     rowParts        `json:"p"`
-	Assigned  []rowAssignment `json:"a"`
-	Error     string          `json:"e"`
-	Cause     string          `json:"m"`
-	Key       string          `json:"y"`
-	Retrier   int             `json:"r"`
-	At        Time            `json:"w"`
-	Offer     int             `json:"f"`
-	Last      bool            `json:"z"`
-	Expiry    letter          `json:"x"`
-	Timeout   int64           `json:"tt"`
-	Heartbeat int64           `json:"hb"`
-	Queue     int64           `json:"qt"`
-	Status    Status          `json:"st"`
-	Worker    string          `json:"wk"`
-	Session   string          `json:"ss"`
-	RequestID string          `json:"id"`
-	Start     *rowStart       `json:"start"`
-}
-
-type rowAssignment struct {
-	Name    string          `json:"n"`
-	Literal json.RawMessage `json:"o"`
-	Parts   rowParts        `json:"p"`
-}
-
+// rowStart is a Start as JSON.
 type rowStart struct {
 	Behaviour int    `json:"v"`
 	Namespace string `json:"ns,omitempty"`
@@ -239,84 +201,4 @@ func (r *rowStart) start() *Start {
 		Hash: r.Hash, Timeout: r.Timeout, RequestID: r.RequestID, Trace: r.Trace,
 		ContextID: r.ContextID, MachineID: r.MachineID,
 	}
-}
-
-// letter is a byte that is written as a string of one character.
-type letter byte
-
-func (l *letter) UnmarshalJSON(b []byte) error {
-	if len(b) != 3 || b[0] != '"' || b[1] == '\\' {
-		return fmt.Errorf("%s is not one letter", b)
-	}
-	*l = letter(b[1])
-	return nil
-}
-
-type rowParts []Part
-
-func (ps *rowParts) UnmarshalJSON(b []byte) error {
-	var raw []json.RawMessage
-	if err := json.Unmarshal(b, &raw); err != nil {
-		return err
-	}
-	out := make([]Part, len(raw))
-	for i, r := range raw {
-		if r[0] == '"' {
-			if err := json.Unmarshal(r, &out[i].Literal); err != nil {
-				return err
-			}
-			continue
-		}
-		var from letter
-		ref := []any{&from, &out[i].Off, &out[i].Len}
-		if err := json.Unmarshal(r, &ref); err != nil {
-			return err
-		}
-		out[i].From = Source(from)
-	}
-	*ps = out
-	return nil
-}
-
-// DecodeEvents reads what EncodeEvents wrote. The error is ErrUnknownEvent where a newer version wrote it.
-func DecodeEvents(text []byte) ([]Event, error) {
-	var rows []rowEvent
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&rows); err != nil {
-		if strings.Contains(err.Error(), "unknown field") {
-			return nil, fmt.Errorf("%w: %v", ErrUnknownEvent, err)
-		}
-		return nil, fmt.Errorf("history: decode events: %w", err)
-	}
-	events := make([]Event, len(rows))
-	scope := MainScope
-	for i := range rows {
-		if !known[rows[i].Type] {
-			return nil, fmt.Errorf("%w: type %q", ErrUnknownEvent, rows[i].Type)
-		}
-		if rows[i].Scope == 0 {
-			rows[i].Scope = scope
-		}
-		scope = rows[i].Scope
-		events[i] = rows[i].event()
-	}
-	return events, nil
-}
-
-func (r *rowEvent) event() Event {
-	ev := Event{
-		Type: r.Type, Scope: r.Scope, State: r.State, Kind: StateKind(r.Kind), Unit: UnitKind(r.Unit), Name: r.Name,
-		Index: r.Index, Limit: r.Limit, Text: Text{Literal: r.Literal, Parts: r.Parts}, Error: r.Error, Cause: r.Cause,
-		Key: r.Key, Retrier: r.Retrier, At: r.At, Offer: r.Offer, Last: r.Last, Expiry: Expiry(r.Expiry),
-		Timeout: r.Timeout, Heartbeat: r.Heartbeat, Queue: r.Queue, Status: r.Status, Worker: r.Worker,
-		Session: r.Session, RequestID: r.RequestID,
-	}
-	for _, a := range r.Assigned {
-		ev.Assigned = append(ev.Assigned, Assignment{Name: a.Name, Text: Text{Literal: a.Literal, Parts: a.Parts}})
-	}
-	if r.Start != nil {
-		ev.Start = r.Start.start()
-	}
-	return ev
 }

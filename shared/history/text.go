@@ -118,7 +118,7 @@ func (ss sources) shorten(text []byte) Text {
 		}
 		return Text{Parts: []Part{{From: s.from, Len: len(text)}}}
 	}
-	if len(text) >= 2*minMatch {
+	if len(text) >= minMatch {
 		if t := (Text{Parts: ss.split(text)}); t.Parts != nil && t.size() < len(text) {
 			return t
 		}
