@@ -47,8 +47,7 @@ func newSurface(t *testing.T) *surface {
 	f := frontend.New(db, frontend.Options{SessionTimeout: 30 * time.Second, HeartbeatInterval: 5 * time.Second, NodeTimeout: 5 * time.Second})
 	h := api.New(api.Services{Workers: f, Tasks: f, Executions: f, Workflows: f, Cluster: f}, api.Options{
 		Authenticator: auth.Open{}, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
-		// Short enough that a wait for an owner, who is not there, ends soon.
-		MaxBody: 64 << 10, MaxPayload: 16 << 10, Deadline: 1200 * time.Millisecond,
+		MaxBody: 64 << 10, MaxPayload: 16 << 10, Deadline: time.Minute,
 	})
 	return &surface{t, h, pool, db}
 }
@@ -78,7 +77,14 @@ func (s *surface) send(method, path string, body any, headers ...string) *httpte
 		}
 		text = string(b)
 	}
-	q := httptest.NewRequest(method, path, strings.NewReader(text))
+	ctx := s.t.Context()
+	if strings.Contains(path, "/signals/") || strings.HasSuffix(path, "/cancel") {
+		// The wait for an owner, who is not there, ends soon: as a function's does whose time is over.
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		ctx = short
+	}
+	q := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(text))
 	for i := 0; i < len(headers); i += 2 {
 		q.Header.Set(headers[i], headers[i+1])
 	}

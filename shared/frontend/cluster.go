@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/orrery-dev/orrery/shared/auth"
-	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
 	"github.com/orrery-dev/orrery/shared/wire"
 )
@@ -101,17 +100,12 @@ func ownerOf(o store.Owner) *wire.Owner {
 	return &wire.Owner{Node: o.Node, Incarnation: o.Incarnation}
 }
 
-// Health shows the cluster as a function sees it. It is ready when a node is live: without one, executions start and
-// reports are taken, and nothing else proceeds.
+// Health shows the process and the cluster around it. A function is ready when a node is live: without one, executions
+// start and reports are taken, and nothing else proceeds. A database that cannot be read makes every process unready.
 func (f *Frontend) Health(ctx context.Context, _ auth.Call) (wire.Health, error) {
-	return f.ClusterHealth(ctx, wire.Health{Role: wire.RoleFunction, Version: f.options.Version}, nil)
-}
-
-// ClusterHealth completes h by what the database knows: depths, over the partitions ps for the count of executions, and
-// live nodes. A node has filled in its own part. A database that cannot be read makes h unready.
-func (f *Frontend) ClusterHealth(ctx context.Context, h wire.Health, ps []history.Partition) (wire.Health, error) {
-	h.Nodes = []wire.Node{}
-	depths, err := f.store.Depths(ctx, ps)
+	h, owned := f.host.Health()
+	h.Version, h.Nodes = f.options.Version, []wire.Node{}
+	depths, err := f.store.Depths(ctx, owned)
 	if err != nil {
 		return unhealthy(h, "the database cannot be read"), nil
 	}
@@ -125,14 +119,14 @@ func (f *Frontend) ClusterHealth(ctx context.Context, h wire.Health, ps []histor
 			h.Nodes = append(h.Nodes, n)
 		}
 	}
-	if h.Node != nil {
+	switch {
+	case h.Node != nil:
 		h.Node.Executions, h.Node.Claimed = depths.Running, depths.Claimed
-		return h, nil
-	}
-	if len(h.Nodes) == 0 {
+	case len(h.Nodes) == 0:
 		return unhealthy(h, "no node is live: executions start and reports are taken, and nothing else proceeds"), nil
+	default:
+		h.Ready = true
 	}
-	h.Ready = true
 	return h, nil
 }
 

@@ -76,7 +76,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// pauses gives the spans between looks at the database: they grow by half, from first to most.
+// pauses gives the spans between looks at the database: they grow by half, from next to most.
 type pauses struct{ next, most time.Duration }
 
 func (p *pauses) take() time.Duration {
@@ -95,4 +95,21 @@ func waitUntil(ctx context.Context, wait time.Duration) time.Time {
 		end = deadline.Add(-answerTime)
 	}
 	return end
+}
+
+// waitFor waits until another look is worth it: it was rung, or a pause is over. False when the wait ends instead.
+func (p *pauses) waitFor(ctx context.Context, rung <-chan struct{}, end time.Time) bool {
+	left := time.Until(end)
+	if left <= 0 {
+		return false
+	}
+	t := time.NewTimer(min(p.take(), left))
+	defer t.Stop()
+	select {
+	case <-rung:
+	case <-t.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }

@@ -14,7 +14,7 @@
 //   - Nothing here appends to an execution that exists (I1); a first turn is written with the execution's own row.
 //   - A success answer is durable. What a lost connection leaves open is answered as OUTCOME_UNKNOWN, and repeating is safe.
 //   - Times that are compared come from the database (I9); the process's clock only measures how long to wait.
-//   - No call waits for a notification: it looks again, after pauses that grow.
+//   - No call relies on a notification: it looks again, after pauses that grow. A [Host] makes the pauses long and rings.
 package frontend
 
 import (
@@ -25,6 +25,7 @@ import (
 	"github.com/orrery-dev/orrery/shared/auth"
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/wire"
 )
 
 // Store is what this package needs of the database; *store.Store is one.
@@ -72,8 +73,23 @@ type workerStore interface {
 	Report(ctx context.Context, rs []store.Report) ([]store.ReportOutcome, error)
 }
 
+// Host is a process that lives long, around a frontend: a node. It waits better than by looking again and again. The
+// store of such a frontend is the host's as well, where the host serves what it owns itself.
+type Host interface {
+	// Poll waits for tasks until end, and looks once at least. No tasks and no error is an empty queue.
+	Poll(ctx context.Context, p store.Poll, end time.Time) ([]store.Assignment, error)
+	// AwaitEnd and AwaitReply begin to wait, before the caller looks: rung is closed when it is worth another look. The
+	// caller calls forget in any case.
+	AwaitEnd(ctx context.Context, id history.ExecutionID) (rung <-chan struct{}, forget func(), err error)
+	AwaitReply(e store.EntryRef) (rung <-chan struct{}, forget func())
+	// Health is the host's own part of it, and the partitions that it owns.
+	Health() (wire.Health, []history.Partition)
+}
+
 // Options are the settings of a frontend.
 type Options struct {
+	// Host is nil in a function.
+	Host Host
 	// SessionTimeout and HeartbeatInterval are told to workers.
 	SessionTimeout    time.Duration
 	HeartbeatInterval time.Duration
@@ -89,7 +105,8 @@ type Frontend struct {
 	options  Options
 	machines *machines
 	sessions *sessions
-	claimer  *claimer
+	host     Host
+	pauses   pauses // between looks for an end or a reply
 
 	mu         sync.Mutex // for what follows
 	cluster    *cluster
@@ -99,10 +116,31 @@ type Frontend struct {
 
 // New makes a frontend. It does not touch the database.
 func New(s Store, o Options) *Frontend {
-	return &Frontend{
-		store: s, options: o, machines: newMachines(), sessions: newSessions(s), claimer: newClaimer(s),
-		namespaces: map[string]history.NamespaceID{},
+	f := &Frontend{
+		store: s, options: o, machines: newMachines(), sessions: newSessions(s), host: o.Host,
+		pauses: pauses{time.Second, 4 * time.Second}, namespaces: map[string]history.NamespaceID{},
 	}
+	if f.host == nil {
+		f.host, f.pauses = function{newClaimer(s)}, pauses{10 * time.Millisecond, time.Second}
+	}
+	return f
+}
+
+// function is the host of a frontend that has none: it looks again, and nobody rings.
+type function struct{ *claimer }
+
+func (f function) Poll(ctx context.Context, p store.Poll, end time.Time) ([]store.Assignment, error) {
+	return f.poll(ctx, p, end)
+}
+
+func (function) AwaitEnd(context.Context, history.ExecutionID) (<-chan struct{}, func(), error) {
+	return nil, func() {}, nil
+}
+
+func (function) AwaitReply(store.EntryRef) (<-chan struct{}, func()) { return nil, func() {} }
+
+func (function) Health() (wire.Health, []history.Partition) {
+	return wire.Health{Role: wire.RoleFunction}, nil
 }
 
 // cluster is what all processes share: the settings, and the signer of their key.

@@ -25,13 +25,13 @@ func (f *Frontend) Poll(ctx context.Context, c auth.Call, q wire.PollRequest) (w
 		return wire.PollResponse{}, err
 	}
 	end := waitUntil(ctx, time.Duration(q.WaitMS)*time.Millisecond)
-	tasks, err := f.claimer.poll(ctx, PollOf(s, q), end)
+	tasks, err := f.host.Poll(ctx, pollOf(s, q), end)
 	if err != nil {
 		return wire.PollResponse{}, failed("claim for session "+s.ID, err)
 	}
 	a := wire.PollResponse{Assignments: make([]wire.Assignment, len(tasks))}
 	for i, t := range tasks {
-		a.Assignments[i] = AssignmentOf(cl.signer, s.Namespace, t)
+		a.Assignments[i] = assignmentOf(cl.signer, s.Namespace, t)
 	}
 	if len(tasks) == 0 {
 		a.RetryAfter = emptyRetry
@@ -39,16 +39,16 @@ func (f *Frontend) Poll(ctx context.Context, c auth.Call, q wire.PollRequest) (w
 	return a, nil
 }
 
-// PollOf is a worker's poll as the store claims for it.
-func PollOf(s store.Session, q wire.PollRequest) store.Poll {
+// pollOf is a worker's poll as the store claims for it.
+func pollOf(s store.Session, q wire.PollRequest) store.Poll {
 	return store.Poll{
 		ID: q.PollID, Session: s.ID, Worker: s.Worker, Namespace: s.Namespace, Language: s.Language,
 		Contracts: s.Contracts, Max: q.MaxTasks, Recall: true,
 	}
 }
 
-// AssignmentOf is a claimed task as its worker is told about it, with its token.
-func AssignmentOf(signer *Signer, ns history.NamespaceID, t store.Assignment) wire.Assignment {
+// assignmentOf is a claimed task as its worker is told about it, with its token.
+func assignmentOf(signer *Signer, ns history.NamespaceID, t store.Assignment) wire.Assignment {
 	return wire.Assignment{
 		Token:              signer.Sign(Token{ns, t.Execution, t.Row, t.Claim.Session, t.Claim.Worker}),
 		Execution:          t.Name,

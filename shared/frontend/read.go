@@ -90,21 +90,40 @@ func (f *Frontend) GetExecution(ctx context.Context, c auth.Call, id string) (wi
 	return a, nil
 }
 
-// Result waits for the end of an execution, by looking again after pauses that grow.
+// Result waits for the end of an execution.
 func (f *Frontend) Result(ctx context.Context, c auth.Call, id string, q wire.ResultQuery) (wire.Result, error) {
+	_, d, err := f.execution(ctx, c, id)
+	if err != nil {
+		return wire.Result{}, err
+	}
 	end := waitUntil(ctx, time.Duration(q.WaitMS)*time.Millisecond)
-	pauses := pauses{20 * time.Millisecond, time.Second}
-	for {
-		_, d, err := f.execution(ctx, c, id)
-		if err != nil {
+	if !d.Status.Ended() && time.Now().Before(end) {
+		if d, err = f.awaitEnd(ctx, d, end); err != nil {
 			return wire.Result{}, err
 		}
-		if d.Status.Ended() {
-			return f.ended(ctx, d.Execution)
+	}
+	if !d.Status.Ended() {
+		return wire.Result{ID: d.Name, Status: wire.Running}, nil
+	}
+	return f.ended(ctx, d.Execution)
+}
+
+// awaitEnd looks at a running execution until it has ended or the time is over.
+func (f *Frontend) awaitEnd(ctx context.Context, d store.ExecutionDetail, end time.Time) (store.ExecutionDetail, error) {
+	pauses := f.pauses
+	for {
+		rung, forget, err := f.host.AwaitEnd(ctx, d.ID)
+		if err != nil {
+			return d, failed("wait for the end of "+d.Name, err)
 		}
-		left := time.Until(end)
-		if left <= 0 || !pause(ctx, min(pauses.take(), left)) {
-			return wire.Result{ID: d.Name, Status: wire.Running}, nil
+		now, err := f.store.Execution(ctx, d.Namespace, d.Name)
+		done := err != nil || now.Status.Ended() || !pauses.waitFor(ctx, rung, end)
+		forget()
+		switch {
+		case err != nil:
+			return d, notFound(err, noExecution, d.Name)
+		case done:
+			return now, nil
 		}
 	}
 }

@@ -61,11 +61,9 @@ func (f *Frontend) send(ctx context.Context, c auth.Call, id string, cmd history
 	}
 	reply := sent.Reply
 	if reply == nil {
-		if reply, err = f.await(ctx, sent.Entry); err != nil {
-			return nil, err
-		}
+		reply = f.await(ctx, sent.Entry)
 	}
-	return reply, ReplyError(reply, id)
+	return reply, replyError(reply, id)
 }
 
 // refusal is the error of a message that was not taken.
@@ -83,8 +81,8 @@ func refusal(o store.SendOutcome, id string) error {
 	return nil
 }
 
-// ReplyError is the error of a command that the owner has answered without applying it; nil for no answer yet.
-func ReplyError(r *history.Reply, id string) error {
+// replyError is the error of a command that the owner has answered without applying it; nil for no answer yet.
+func replyError(r *history.Reply, id string) error {
 	switch {
 	case r == nil:
 		return nil
@@ -97,21 +95,17 @@ func ReplyError(r *history.Reply, id string) error {
 }
 
 // await reads the reply to an entry until it is there; nil is none in time, or one that somebody else has read.
-func (f *Frontend) await(ctx context.Context, e store.EntryRef) (*history.Reply, error) {
+func (f *Frontend) await(ctx context.Context, e store.EntryRef) *history.Reply {
 	end := waitUntil(ctx, replyTime)
-	pauses := pauses{10 * time.Millisecond, 500 * time.Millisecond}
+	pauses := f.pauses
 	for {
+		rung, forget := f.host.AwaitReply(e)
 		reply, err := f.store.Reply(ctx, e)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			return nil, nil
-		case err == nil && reply != nil:
-			return reply, nil
-		}
 		// The entry is durable: a database that cannot be read now is waited for like an owner.
-		d := pauses.take()
-		if time.Now().Add(d).After(end) || !pause(ctx, d) {
-			return nil, nil
+		done := reply != nil || errors.Is(err, store.ErrNotFound) || !pauses.waitFor(ctx, rung, end)
+		forget()
+		if done {
+			return reply
 		}
 	}
 }

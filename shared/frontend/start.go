@@ -31,7 +31,7 @@ func (f *Frontend) Start(ctx context.Context, c auth.Call, q wire.StartRequest) 
 	if err != nil {
 		return wire.Execution{}, false, notFound(err, noWorkflow, workflowName(q.Workflow, q.Version))
 	}
-	item, err := f.FirstTurn(c, q, def, now, cl.Behaviour)
+	item, err := f.firstTurn(c, q, def, now, cl.Behaviour)
 	if err != nil {
 		return wire.Execution{}, false, err
 	}
@@ -43,12 +43,12 @@ func (f *Frontend) Start(ctx context.Context, c auth.Call, q wire.StartRequest) 
 	if err != nil {
 		return wire.Execution{}, false, failed("start execution "+item.New.Name, err)
 	}
-	return StartedAs(q, item, def, s)
+	return startedAs(q, item, def, s)
 }
 
-// FirstTurn decides the first turn of the execution that q asks for. Namespace, partition and epoch of the item are left
+// firstTurn decides the first turn of the execution that q asks for. Namespace, partition and epoch of the item are left
 // to the caller. behaviour is the cluster's level: a process that knows a higher one writes at the cluster's.
-func (f *Frontend) FirstTurn(c auth.Call, q wire.StartRequest, def store.Definition, now history.Time, behaviour int) (store.Item, error) {
+func (f *Frontend) firstTurn(c auth.Call, q wire.StartRequest, def store.Definition, now history.Time, behaviour int) (store.Item, error) {
 	machine, err := f.machines.parse(def.Hash, def.Document)
 	if err != nil {
 		return store.Item{}, err
@@ -67,8 +67,8 @@ func (f *Frontend) FirstTurn(c auth.Call, q wire.StartRequest, def store.Definit
 	}}, nil
 }
 
-// StartedAs is the answer to a start whose first turn was written, or whose name was taken.
-func StartedAs(q wire.StartRequest, item store.Item, def store.Definition, s store.Started) (wire.Execution, bool, error) {
+// startedAs is the answer to a start whose first turn was written, or whose name was taken.
+func startedAs(q wire.StartRequest, item store.Item, def store.Definition, s store.Started) (wire.Execution, bool, error) {
 	if old := s.Existing; old != nil {
 		same := old.Workflow == q.Workflow && (q.Version == 0 || q.Version == old.Version) && bytes.Equal(old.InputHash, item.New.InputHash)
 		if !same {

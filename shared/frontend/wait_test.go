@@ -1,0 +1,143 @@
+package frontend
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/auth"
+	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/wire"
+)
+
+// owner is the store as a sender sees it: an owner answers an entry after a time, and ends an execution with it.
+type owner struct {
+	Store
+	answersAt time.Time // zero for never
+	looks     int
+}
+
+func (o *owner) answered() bool {
+	o.looks++
+	return !o.answersAt.IsZero() && !time.Now().Before(o.answersAt)
+}
+
+func (o *owner) Namespace(context.Context, string) (history.NamespaceID, error) { return 1, nil }
+
+func (o *owner) Send(context.Context, store.Message) (store.Sent, error) {
+	return store.Sent{Outcome: store.SendQueued, Entry: store.EntryRef{ID: 7}}, nil
+}
+
+func (o *owner) Reply(context.Context, store.EntryRef) (*history.Reply, error) {
+	if !o.answered() {
+		return nil, nil
+	}
+	return &history.Reply{Outcome: history.Applied, Event: 12}, nil
+}
+
+func (o *owner) Execution(context.Context, history.NamespaceID, string) (store.ExecutionDetail, error) {
+	d := store.ExecutionDetail{Execution: store.Execution{Name: "e", Status: history.Running}}
+	if o.answered() {
+		d.Status = history.Succeeded
+	}
+	return d, nil
+}
+
+func (o *owner) Load(context.Context, []history.ExecutionID, store.LoadFrom) ([]store.Loaded, error) {
+	return []store.Loaded{{Execution: store.Execution{Name: "e", Status: history.Succeeded}}}, nil
+}
+
+// bells is a host that rings when the owner answers; a deaf one loses every bell.
+type bells struct {
+	Host
+	owner *owner
+	deaf  bool
+}
+
+func (b bells) await() (<-chan struct{}, func()) {
+	rung := make(chan struct{})
+	if b.deaf || b.owner.answersAt.IsZero() {
+		return rung, func() {}
+	}
+	t := time.AfterFunc(time.Until(b.owner.answersAt), func() { close(rung) })
+	return rung, func() { t.Stop() }
+}
+
+func (b bells) AwaitReply(store.EntryRef) (<-chan struct{}, func()) { return b.await() }
+
+func (b bells) AwaitEnd(context.Context, history.ExecutionID) (<-chan struct{}, func(), error) {
+	rung, forget := b.await()
+	return rung, forget, nil
+}
+
+// TestWaits compares who waits for a reply and for an end: a function that looks again, a node that is rung, and one whose
+// bell is lost.
+func TestWaits(t *testing.T) {
+	const never = time.Duration(-1)
+	tests := []struct {
+		name      string
+		host      func(*owner) Host
+		answers   time.Duration
+		confirmed bool
+		took      time.Duration // at most
+		looks     int           // at most
+	}{
+		{"function, soon", nil, 100 * time.Millisecond, true, 200 * time.Millisecond, 10},
+		{"function, late", nil, 8 * time.Second, true, 9 * time.Second, 25},
+		{"function, never", nil, never, false, 10 * time.Second, 30},
+		{"node, soon", func(o *owner) Host { return bells{owner: o} }, 100 * time.Millisecond, true, 100 * time.Millisecond, 2},
+		{"node, late", func(o *owner) Host { return bells{owner: o} }, 8 * time.Second, true, 8 * time.Second, 6},
+		{"node, never", func(o *owner) Host { return bells{owner: o} }, never, false, 10 * time.Second, 6},
+		{"node, bell lost", func(o *owner) Host { return bells{owner: o, deaf: true} }, 100 * time.Millisecond, true, time.Second, 3},
+	}
+	for _, tt := range tests {
+		for _, what := range []string{"signal", "result"} {
+			t.Run(tt.name+", "+what, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					o := &owner{}
+					if tt.answers != never {
+						o.answersAt = time.Now().Add(tt.answers)
+					}
+					opts := Options{}
+					if tt.host != nil {
+						opts.Host = tt.host(o)
+					}
+					f, began := New(o, opts), time.Now()
+					var confirmed bool
+					if what == "signal" {
+						a, err := f.Signal(t.Context(), auth.Call{}, "e", "s", wire.SignalRequest{})
+						if confirmed = a.Confirmed; err != nil || confirmed && a.Event != 12 {
+							t.Errorf("%+v, %v", a, err)
+						}
+					} else {
+						a, err := f.Result(t.Context(), auth.Call{}, "e", wire.ResultQuery{WaitMS: 10_000})
+						if confirmed = a.Status == wire.Succeeded; err != nil {
+							t.Error(err)
+						}
+						o.looks-- // the first look tells a wrong id from a running execution
+					}
+					if took := time.Since(began); confirmed != tt.confirmed || took > tt.took || o.looks > tt.looks {
+						t.Errorf("confirmed %v after %v and %d looks; want %v within %v and %d looks", confirmed, took, o.looks, tt.confirmed, tt.took, tt.looks)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestWaitFitsTheDeadline: an answer comes while there is time to write it, whatever the caller asks for.
+func TestWaitFitsTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		f, began := New(&owner{}, Options{}), time.Now()
+		if a, err := f.Signal(ctx, auth.Call{}, "e", "s", wire.SignalRequest{}); err != nil || a.Confirmed {
+			t.Errorf("%+v, %v", a, err)
+		}
+		if took := time.Since(began); took > 3*time.Second-answerTime {
+			t.Errorf("answered after %v of 3s", took)
+		}
+	})
+}
