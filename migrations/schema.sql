@@ -69,30 +69,30 @@ begin
 end
 $$;
 
-create function orrery.expect(code text, complaint text, wanted bigint[], found bigint[]) returns void
+create function orrery.expect(code text, complaint text, wanted bigint[], got bigint[]) returns void
 language plpgsql as $$
 begin
-    if cardinality(wanted) is distinct from cardinality(found) then
-        perform orrery.forbid(code, complaint, array(select unnest(wanted) except all select unnest(found)));
+    if cardinality(wanted) is distinct from cardinality(got) then
+        perform orrery.forbid(code, complaint, array(select unnest(wanted) except all select unnest(got)));
     end if;
 end
 $$;
 
 -- Raises unless the incarnation may commit under the given epochs (I1). It stands in a statement of its own after the one
 -- that locks the fence, so that it sees what was committed while that waited.
-create function orrery.check_fence(incarnation integer, partitions smallint[], epochs bigint[]) returns void
+create function orrery.check_fence(own integer, partitions smallint[], epochs bigint[]) returns void
 language plpgsql as $$
 declare
     lost smallint[];
 begin
-    if not exists (select from orrery.node n where n.fence = incarnation and n.ended is null) then
+    if not exists (select from orrery.node n where n.fence = own and n.ended is null) then
         raise exception using errcode = 'OR001', message = 'this incarnation is fenced or gone';
     end if;
     lost := array(
         select w.id
         from unnest(partitions, epochs) as w (id, epoch)
         left join orrery.partition p on p.id = w.id
-        where p.fence is distinct from incarnation or p.epoch <> w.epoch);
+        where p.fence is distinct from own or p.epoch <> w.epoch);
     if cardinality(lost) > 0 then
         raise exception using errcode = 'OR002', message = 'partitions have another epoch',
             detail = array_to_string(lost, ',');
