@@ -1,7 +1,6 @@
 package history
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -28,49 +27,16 @@ type Detail struct {
 	Value []byte // JSON
 }
 
-// Text gives a detail that is a string; empty where there is none.
-func (v *View) Text(name string) string {
-	var s string
-	for _, d := range v.Details {
-		if d.Name == name && json.Unmarshal(d.Value, &s) == nil {
-			return s
-		}
-	}
-	return ""
-}
-
-// MarshalJSON writes the event as the API shows it. The details stand under a name that comes from the type, such as
-// "taskScheduledEventDetails"; a text that was JSON stands in it as JSON.
-func (v View) MarshalJSON() ([]byte, error) {
-	b := appendInt(append([]byte(`{"id":`), strconv.FormatInt(int64(v.ID), 10)...), "previousEventId", int64(v.Previous))
-	b = appendText(b, "timestamp", v.At.Time().Format("2006-01-02T15:04:05.000Z07:00"))
-	b = appendText(b, "type", v.Type)
-	b = appendText(b, "unit", string(v.Unit))
-	if len(v.Details) == 0 {
-		return append(b, '}'), nil
-	}
-	b = append(append(append(b, ',', '"'), v.DetailsName()...), '"', ':')
+// Data gives the details as a JSON object.
+func (v *View) Data() []byte {
+	b := []byte{'{'}
 	for i, d := range v.Details {
-		if i == 0 {
-			b = append(b, '{')
-		} else {
+		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, d.Name), ':')
-		b = append(b, d.Value...)
+		b = append(append(appendString(b, d.Name), ':'), d.Value...)
 	}
-	return append(b, '}', '}'), nil
-}
-
-// DetailsName is the name of the details object.
-func (v *View) DetailsName() string {
-	name := v.Type
-	for _, end := range []string{"StateEntered", "StateExited"} {
-		if strings.HasSuffix(name, end) {
-			name = end
-		}
-	}
-	return strings.ToLower(name[:1]) + name[1:] + "EventDetails"
+	return append(b, '}')
 }
 
 func (v *View) json(name string, text []byte) {

@@ -47,7 +47,6 @@ type Scope struct {
 	parent *Visit // nil for MainScope
 	index  int    // of the branch or iteration
 	prefix string // of the unit keys inside
-	input  []byte // what it began with
 	data   []byte // the input of its next state: its own input, then each output
 	visit  *Visit // where it is; nil between two states and at the end
 	status scopeStatus
@@ -164,9 +163,6 @@ func (s *State) StartedAt() Time { return s.startedAt }
 
 // Deadline is when the whole execution is over time, zero for never.
 func (s *State) Deadline() Time { return s.deadline }
-
-// Cancelling tells that a cancel was accepted.
-func (s *State) Cancelling() bool { return s.cancelled }
 
 // Failure is the error name and the cause of the failure that was recorded last.
 func (s *State) Failure() (code, cause string) { return s.failure.code, s.failure.cause }
@@ -308,9 +304,6 @@ func (v *Visit) Phase() Phase { return v.phase }
 
 // Attempt counts the attempts of the unit, or the tries of a Parallel or Map, from 1; 0 before the first.
 func (v *Visit) Attempt() int { return v.attempt }
-
-// Until is when a Wait ends, or the pause before another try.
-func (v *Visit) Until() Time { return v.until }
 
 // Retries is how often the retrier with this number (from 1) has been used, or with 0, how often all of them have.
 func (v *Visit) Retries(retrier int) int {

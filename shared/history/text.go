@@ -31,9 +31,6 @@ type Part struct {
 	Literal  string
 }
 
-// IsZero tells whether it is the usual text of its place.
-func (t Text) IsZero() bool { return t.Literal == nil && t.Parts == nil }
-
 // size is about how many bytes it takes in the history.
 func (t Text) size() int {
 	n := len(t.Literal)

@@ -68,7 +68,7 @@ func (v *Visit) View() (UnitView, bool) {
 // OpenUnits shows what the execution waits for, by scope.
 func (s *State) OpenUnits() []UnitView {
 	var list []UnitView
-	for _, v := range s.openVisits() {
+	for _, v := range s.OpenVisits() {
 		if u, ok := v.View(); ok {
 			list = append(list, u)
 		}
@@ -76,8 +76,8 @@ func (s *State) OpenUnits() []UnitView {
 	return list
 }
 
-// openVisits gives the visits with an open unit, by scope.
-func (s *State) openVisits() []*Visit {
+// OpenVisits gives the visits with an open unit, by scope; none once the execution has ended.
+func (s *State) OpenVisits() []*Visit {
 	list := make([]*Visit, 0, len(s.units))
 	for _, v := range s.units {
 		list = append(list, v)
@@ -86,8 +86,15 @@ func (s *State) openVisits() []*Visit {
 	return list
 }
 
-// OpenVisits gives the visits with an open unit, by scope; none once the execution has ended.
-func (s *State) OpenVisits() []*Visit { return s.openVisits() }
+// Dispatched tells whether a worker has one of the units.
+func (s *State) Dispatched() bool {
+	for _, v := range s.units {
+		if v.HasRow() && v.unit.status == UnitDispatched {
+			return true
+		}
+	}
+	return false
+}
 
 // Row names the current offer of an open unit of a worker; false where there is none.
 func (s *State) Row(key UnitKey) (RowRef, bool) {
