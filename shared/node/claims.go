@@ -1,0 +1,322 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
+)
+
+// claims knows which queues may have tasks for the polls that wait here, so that a poll which finds its queues empty costs
+// nothing. A queue is looked into when it is new to the process, when a bell or a heartbeat says that it has a row, when
+// a look had its fill, and not otherwise.
+//
+//	                    first poll, bell, heartbeat, own commit, look that had its fill
+//	                   +---------------------------------------------------------------+
+//	                   v                                                               |
+//	(unknown) -----> maybe --look begins--> looked into --nothing more--> empty -------+
+//
+// A bell that comes during a look sets the queue to maybe again, so nothing is missed. Others ring because the process has
+// left its flag at the queue: the first look leaves it, heartbeats renew it.
+type claims struct {
+	mu     sync.Mutex
+	queues map[store.Queue]*queue
+	bell   chan struct{} // capacity 1: the claimer has something to do
+}
+
+type queue struct {
+	maybe   bool      // rows may be waiting
+	waited  time.Time // when a poll last waited for it
+	flagged time.Time // until when others ring for sure
+}
+
+const (
+	// flagGood is how long a flag holds at least, counted from when it was sent for; the database keeps it longer.
+	flagGood = 35 * time.Second
+	// waitedGrace is how long after its last poll a queue stays on the heartbeat.
+	waitedGrace = 5 * time.Second
+)
+
+func newClaims() *claims {
+	return &claims{queues: map[store.Queue]*queue{}, bell: make(chan struct{}, 1)}
+}
+
+// queuesOf lists the queues that a poll looks into.
+func queuesOf(p *store.Poll) []store.Queue {
+	var out []store.Queue
+	for _, c := range p.Contracts {
+		out = append(out, store.Queue{Namespace: p.Namespace, Contract: c})
+		if p.Language != "" {
+			out = append(out, store.Queue{Namespace: p.Namespace, Contract: c, Language: p.Language})
+		}
+	}
+	return out
+}
+
+// arrived notes a poll, and rings when there may be something for it; recall has it look in any case.
+func (c *claims) arrived(p *poll, recall bool) {
+	now := time.Now()
+	c.mu.Lock()
+	ring := recall
+	for _, k := range queuesOf(&p.Poll) {
+		q := c.queues[k]
+		if q == nil {
+			q = &queue{maybe: true}
+			c.queues[k] = q
+		}
+		q.waited = now
+		ring = ring || q.maybe || now.After(q.flagged)
+	}
+	c.mu.Unlock()
+	if ring {
+		c.ring()
+	}
+}
+
+func (c *claims) ring() {
+	select {
+	case c.bell <- struct{}{}:
+	default:
+	}
+}
+
+// rang notes that queues have new rows.
+func (c *claims) rang(queues []store.Queue) {
+	c.mu.Lock()
+	known := false
+	for _, k := range queues {
+		if q := c.queues[k]; q != nil {
+			q.maybe, known = true, true
+		}
+	}
+	c.mu.Unlock()
+	if known {
+		c.ring()
+	}
+}
+
+// rangAll notes that any queue may have new rows.
+func (c *claims) rangAll() {
+	c.mu.Lock()
+	for _, q := range c.queues {
+		q.maybe = true
+	}
+	c.mu.Unlock()
+	c.ring()
+}
+
+// waitedFor lists the queues for the heartbeat: those with polls, or with some a moment ago. Others are forgotten once
+// their flag may be gone.
+func (c *claims) waitedFor(now time.Time, open []store.Queue) []store.Queue {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range open {
+		if q := c.queues[k]; q != nil {
+			q.waited = now
+		}
+	}
+	var out []store.Queue
+	for k, q := range c.queues {
+		switch {
+		case now.Sub(q.waited) < waitedGrace:
+			out = append(out, k)
+		case now.After(q.flagged):
+			delete(c.queues, k)
+		}
+	}
+	return out
+}
+
+// beaten notes what a heartbeat has done and found.
+func (c *claims) beaten(waiting []store.Queue, queued []int, sent time.Time) {
+	c.mu.Lock()
+	for _, k := range waiting {
+		if q := c.queues[k]; q != nil {
+			q.flagged = sent.Add(flagGood)
+		}
+	}
+	c.mu.Unlock()
+	var found []store.Queue
+	for _, i := range queued {
+		found = append(found, waiting[i])
+	}
+	c.rang(found)
+}
+
+// interested, called under the mutex of the polls, tells whether the poll has a queue to look into, and flag whether one of them needs the flag.
+func (c *claims) interested(p *poll, now time.Time) (yes, flag bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	yes = p.Recall
+	for _, k := range queuesOf(&p.Poll) {
+		q := c.queues[k]
+		unflagged := q == nil || now.After(q.flagged)
+		flag = flag || unflagged
+		yes = yes || unflagged || q.maybe
+	}
+	return yes, flag
+}
+
+// looking begins a look: what rings from now on is newer than it.
+func (c *claims) looking(places []place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, pl := range places {
+		for _, k := range queuesOf(&pl.poll.Poll) {
+			if q := c.queues[k]; q != nil {
+				q.maybe = false
+			}
+		}
+	}
+}
+
+// looked ends a look. The queues of polls that had their fill may have more.
+func (c *claims) looked(places []place, got []int, flagged bool, sent time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, pl := range places {
+		for _, k := range queuesOf(&pl.poll.Poll) {
+			q := c.queues[k]
+			if q == nil {
+				continue
+			}
+			q.maybe = q.maybe || got[i] == pl.n
+			if flagged {
+				q.flagged = sent.Add(flagGood)
+			}
+		}
+	}
+}
+
+// claimer is the one goroutine that claims for all polls of the process.
+type claimer struct {
+	node  *Node
+	fence history.FenceNumber
+	loop  *loop
+	log   *slog.Logger
+	marks store.Marks // the goroutine's own
+}
+
+const (
+	// claimTime bounds one claim.
+	claimTime = 5 * time.Second
+	// maxPlaces bounds the tasks of one claim.
+	maxPlaces = 400
+	// morePause lets the claimers finish that hold what was seen and not got.
+	morePause = 2 * time.Millisecond
+)
+
+// run claims whenever there may be something, until the context ends. A claim that has begun is finished and dealt out.
+func (c *claimer) run(ctx context.Context) error {
+	pause := backoff{next: 10 * time.Millisecond, most: time.Second}
+	for {
+		select {
+		case <-c.node.claims.bell:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if !c.node.Ready() {
+			continue // a node that is not ready claims nothing; its polls are answered empty
+		}
+		more, err := c.claim(ctx)
+		switch {
+		case err != nil:
+			c.log.Warn("a claim failed", "error", err)
+			if !pause.wait(ctx) {
+				return context.Cause(ctx)
+			}
+			c.node.claims.ring()
+		case more:
+			sleep(ctx, morePause)
+			c.node.claims.ring()
+			fallthrough
+		default:
+			pause = backoff{next: 10 * time.Millisecond, most: time.Second}
+		}
+	}
+}
+
+// claim claims once for all polls that have something to look into.
+func (c *claimer) claim(ctx context.Context) (more bool, err error) {
+	now := time.Now()
+	flag := false
+	places, left := c.node.polls.reserveAll(maxPlaces, func(p *poll) bool {
+		yes, unflagged := c.node.claims.interested(p, now)
+		flag = flag || unflagged
+		return yes
+	})
+	if len(places) == 0 {
+		return false, nil
+	}
+	c.node.claims.looking(places)
+	q := store.ClaimRequest{Fence: c.fence, Marks: &c.marks, Flag: flag}
+	for _, pl := range places {
+		q.Polls = append(q.Polls, pl.ask)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
+	defer cancel()
+	r, err := c.node.store.Claim(ctx, q)
+	if err != nil {
+		// It may have claimed all the same: the polls look for that first when it is tried again.
+		for _, pl := range places {
+			c.node.polls.recall(pl.poll)
+		}
+		c.deal(places, nil)
+		return false, err
+	}
+	got := c.deal(places, r.Tasks)
+	c.node.claims.looked(places, got, flag, now)
+	return r.More || left, nil
+}
+
+// deal gives the claimed tasks to their polls, and what is left of the places back. It tells how many each poll got.
+func (c *claimer) deal(places []place, tasks []store.Claimed) []int {
+	got := make([]int, len(places))
+	m := claimedHere{}
+	for i := range tasks {
+		t := &tasks[i]
+		got[t.Poll]++
+		m.tasks = append(m.tasks, t.Assignment)
+		if !c.node.polls.deliver(places[t.Poll].poll, t.Assignment) {
+			m.back = append(m.back, t.Assignment)
+		}
+	}
+	if len(tasks) > 0 {
+		c.loop.send(c.loop.ctx, m)
+	}
+	for i, pl := range places {
+		c.node.polls.release(pl.poll, max(0, pl.n-got[i]))
+	}
+	c.node.gauges.claimed.Add(int64(len(tasks)))
+	return got
+}
+
+// claimedHere are tasks that the claimer has dealt out, and those of them whose polls were gone.
+type claimedHere struct{ tasks, back []store.Assignment }
+
+// apply notes the claims of this node's executions, remembers where the others are, for the reports that will come, and
+// gives back at once what nobody has got. What another node owns comes back by the heartbeats of the worker, which do
+// not list it.
+func (m claimedHere) apply(l *loop) {
+	var own []store.UnnoticedClaim
+	for i := range m.tasks {
+		a := &m.tasks[i]
+		if _, owned := l.owned[a.Partition]; !owned {
+			l.located.put(a.Execution, a.Partition)
+			continue
+		}
+		own = append(own, store.UnnoticedClaim{
+			Task: a.Task, Partition: a.Partition, Execution: a.Execution, Row: a.Row, Claim: a.Claim,
+		})
+	}
+	l.note(own)
+	for i := range m.back {
+		a := &m.back[i]
+		if _, owned := l.owned[a.Partition]; owned {
+			l.give(l.entry(a.Execution, a.Partition), history.Command{Kind: history.KindLost, Row: a.Row, Reason: "the poll was gone"})
+		}
+	}
+}

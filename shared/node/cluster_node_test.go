@@ -1,0 +1,213 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
+)
+
+func TestPartitionsFollowRendezvous(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		a := c.join("a")
+		if n := c.db.owned("a"); n != 16 {
+			t.Fatalf("alone, a owns %d of 16 partitions", n)
+		}
+		c.join("b")
+		time.Sleep(3 * time.Second)
+		for p, o := range c.db.partitions {
+			want := rendezvous(history.Partition(p), []string{"a", "b"})
+			if got := c.db.nodes[o.Fence].ID; got != want {
+				t.Errorf("partition %d belongs to %s, %s owns it", p, want, got)
+			}
+		}
+		if err := a.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if n := c.db.owned("b"); n != 16 {
+			t.Errorf("after a's clean stop b owns %d of 16 partitions", n)
+		}
+	})
+}
+
+func TestTakeoverAfterAKill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		a, b := c.join("a"), c.join("b")
+		time.Sleep(10 * time.Second)
+		var ids []history.ExecutionID
+		for range 40 {
+			ids = append(ids, c.mustStart(a), c.mustStart(b))
+		}
+		held := c.poll(a, "s", "p", 80)
+		a.die()
+		killed := time.Now()
+		for c.db.owned("b") < 16 {
+			time.Sleep(10 * time.Millisecond)
+			if time.Since(killed) > 7*time.Second {
+				t.Fatalf("b owns %d of 16 partitions", c.db.owned("b"))
+			}
+		}
+		if d := time.Since(killed); d < 4*time.Second {
+			t.Errorf("taken over after %v, before the node timeout", d)
+		}
+		for _, x := range held {
+			if out := c.complete(b, x); out != store.ReportAccepted {
+				t.Errorf("report: %v", out)
+			}
+		}
+		for _, id := range ids {
+			c.wantEnd(id, history.Succeeded, time.Second)
+		}
+	})
+}
+
+func TestNobodyIsDeadAfterAPauseOfEverybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		for _, id := range []string{"a", "b", "c"} {
+			c.join(id)
+		}
+		time.Sleep(10 * time.Second)
+		before := c.db.owners
+		var paused atomic.Bool
+		paused.Store(true)
+		c.db.heartbeat = func(history.FenceNumber) error {
+			for paused.Load() {
+				time.Sleep(10 * time.Millisecond)
+			}
+			return nil
+		}
+		time.Sleep(10 * time.Second)
+		paused.Store(false)
+		time.Sleep(20 * time.Second)
+		if c.db.owners != before {
+			t.Errorf("partitions moved %d times", c.db.owners-before)
+		}
+	})
+}
+
+func TestDuplicateNodeIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		c.join("a")
+		begin := time.Now()
+		n, err := New(Config{ID: "a"}, c.db, c.db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = n.Run(t.Context())
+		var other *store.DuplicateNodeError
+		if !errors.As(err, &other) || !strings.Contains(err.Error(), `"a"`) {
+			t.Errorf("run: %v", err)
+		}
+		if d := time.Since(begin); d < 15*time.Second || d > 16*time.Second {
+			t.Errorf("refused after %v, want three node timeouts", d)
+		}
+	})
+}
+
+func TestQuickRestartWaitsForTheOldOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		a := c.join("a")
+		id := c.mustStart(a)
+		a.die()
+		again := c.run("a")
+		time.Sleep(7 * time.Second)
+		if !again.Ready() || c.db.owned("a") != 16 {
+			t.Fatalf("ready %v, owns %d of 16", again.Ready(), c.db.owned("a"))
+		}
+		c.complete(again, c.poll(again, "s", "p", 1)[0])
+		c.wantEnd(id, history.Succeeded, time.Second)
+	})
+}
+
+// TestFrozenNodeChangesNothing is a process that stops in the middle of a commit and goes on when others have taken its
+// partitions.
+func TestFrozenNodeChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		a, b := c.join("a"), c.join("b")
+		time.Sleep(10 * time.Second)
+		id := c.mustStart(a)
+		x := c.poll(a, "s", "p", 1)[0]
+		time.Sleep(3 * time.Second)
+		fence := a.serving().fence
+		thaw := make(chan struct{})
+		wait := func(f history.FenceNumber) error {
+			if f == fence {
+				<-thaw
+			}
+			return nil
+		}
+		c.db.before = func(b store.Batch) error { return wait(b.Fence) }
+		c.db.heartbeat = wait
+		late := make(chan store.ReportOutcome, 1)
+		go func() { late <- c.complete(a, x) }()
+		time.Sleep(8 * time.Second)
+		if a.Ready() {
+			t.Error("a node without a confirmed heartbeat is ready")
+		}
+		if n := c.db.owned("b"); n != 16 {
+			t.Fatalf("b owns %d of 16 partitions", n)
+		}
+		if out := c.complete(b, x); out != store.ReportAccepted {
+			t.Errorf("report to the taker: %v", out)
+		}
+		close(thaw)
+		if out := <-late; out != store.ReportStale && out != store.ReportDuplicate {
+			t.Errorf("the late report: %v", out)
+		}
+		c.wantEnd(id, history.Succeeded, time.Second)
+		time.Sleep(3 * time.Second)
+		if !a.Ready() || a.serving().fence == fence || c.db.owned("a") == 0 {
+			t.Errorf("the woken node: ready %v, fence %d (was %d), owns %d", a.Ready(), a.serving().fence, fence, c.db.owned("a"))
+		}
+	})
+}
+
+func TestCleanStopAnswersEverybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		a := c.join("a")
+		c.mustStart(a)
+		x := c.poll(a, "s", "p", 1)[0]
+		empty := make(chan int, 1)
+		go func() {
+			got, _ := a.Poll(context.Background(), pollOf("s2", "p2", 1), time.Now().Add(20*time.Second))
+			empty <- len(got)
+		}()
+		time.Sleep(time.Second)
+		accepted := make(chan store.ReportOutcome, 1)
+		c.db.before = func(store.Batch) error { time.Sleep(500 * time.Millisecond); return nil }
+		go func() { accepted <- c.complete(a, x) }()
+		time.Sleep(10 * time.Millisecond)
+		begin := time.Now()
+		if err := a.stop(); err != nil {
+			t.Errorf("run: %v", err)
+		}
+		if out := <-accepted; out != store.ReportAccepted {
+			t.Errorf("the report in flight: %v", out)
+		}
+		if n := <-empty; n != 0 {
+			t.Errorf("the open poll got %d tasks", n)
+		}
+		if d := time.Since(begin); d > time.Second {
+			t.Errorf("the stop took %v", d)
+		}
+		if _, err := c.start(a); !errors.Is(err, errNotReady) {
+			t.Errorf("start after the stop: %v", err)
+		}
+		if c.db.count("Leave") != 1 {
+			t.Error("the node did not say that it leaves")
+		}
+	})
+}

@@ -1,0 +1,245 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
+)
+
+const (
+	// loadBatch bounds the executions of one load, maxLoads the loads under way.
+	loadBatch = 64
+	maxLoads  = 4
+	// entriesLimit bounds the entries read at once.
+	entriesLimit = 1000
+	// stuckFor is how long an execution that this node cannot serve is left alone.
+	stuckFor = 10 * time.Second
+	// stateBase is what a loaded execution takes beside its texts, in bytes; texts count twice, as text and as structure.
+	stateBase = 4 << 10
+)
+
+// loaded is what one execution's load has brought. Err says that it cannot be folded here.
+type loaded struct {
+	row     store.Execution
+	epoch   history.Epoch
+	fence   history.FenceNumber
+	state   *history.State
+	machine *definition.Machine
+	size    int64
+	err     error
+}
+
+// loads is a load on its way back.
+type loads struct {
+	wanted  []*execution
+	found   map[history.ExecutionID]*loaded
+	entries []store.Entry
+	claims  []store.UnnoticedClaim
+	err     error
+}
+
+// load begins loads for the executions that need their state.
+func (l *loop) load() {
+	now := time.Now()
+	var later []*execution
+	for len(l.toLoad) > 0 && l.loads < maxLoads {
+		var batch []*execution
+		for len(l.toLoad) > 0 && len(batch) < loadBatch {
+			e := l.toLoad[0]
+			l.toLoad = l.toLoad[1:]
+			switch {
+			case e.phase != loading || l.executions[e.id] != e:
+			case now.Before(e.notBefore):
+				later = append(later, e)
+			default:
+				batch = append(batch, e)
+			}
+		}
+		if len(batch) == 0 {
+			break
+		}
+		l.loads++
+		l.spawn(func(ctx context.Context) message { return l.node.load(ctx, batch) })
+	}
+	l.toLoad = append(l.toLoad, later...)
+}
+
+// load reads and folds executions, then reads what waits for them. It touches nothing of the loop's but the ids.
+func (n *Node) load(ctx context.Context, wanted []*execution) loads {
+	m := loads{wanted: wanted, found: map[history.ExecutionID]*loaded{}}
+	ids := make([]history.ExecutionID, len(wanted))
+	for i, e := range wanted {
+		ids[i] = e.id
+	}
+	rows, err := n.store.Load(ctx, ids, store.FromSnapshot)
+	if err != nil {
+		m.err = err
+		return m
+	}
+	var again []history.ExecutionID
+	if m.err = n.machines.fetch(ctx, rows); m.err != nil {
+		return m
+	}
+	for i := range rows {
+		x := n.fold(&rows[i])
+		if errors.Is(x.err, history.ErrUnknownFormat) {
+			again = append(again, x.row.ID)
+		}
+		m.found[x.row.ID] = x
+	}
+	if len(again) > 0 {
+		if rows, m.err = n.store.Load(ctx, again, store.FromStart); m.err != nil {
+			return m
+		}
+		for i := range rows {
+			m.found[rows[i].ID] = n.fold(&rows[i])
+		}
+	}
+	if m.entries, m.err = n.store.InboxOf(ctx, ids, entriesLimit); m.err != nil {
+		return m
+	}
+	m.claims, m.err = n.store.UnnoticedOf(ctx, ids)
+	return m
+}
+
+// fold makes the state of what was read.
+func (n *Node) fold(r *store.Loaded) *loaded {
+	x := &loaded{row: r.Execution, epoch: r.Epoch, fence: r.Fence, state: history.New(), size: stateBase + 2*int64(len(r.Snapshot))}
+	if r.Status.Ended() || r.Blocked != "" {
+		return x
+	}
+	if len(r.Snapshot) > 0 {
+		if x.state, x.err = history.Restore(r.Snapshot); x.err != nil {
+			return x
+		}
+	}
+	for _, t := range r.Turns {
+		events, err := history.DecodeEvents(t.Events)
+		if err == nil {
+			err = x.state.Apply(t.Seq, t.At, t.First, events)
+		}
+		if err != nil {
+			x.err = fmt.Errorf("node: load execution %d: turn %d: %w", r.ID, t.Seq, err)
+			return x
+		}
+		x.size += 2 * int64(len(t.Events))
+	}
+	x.machine, x.err = n.machines.known(r.Definition)
+	return x
+}
+
+func (m loads) apply(l *loop) {
+	l.loads--
+	for _, e := range m.wanted {
+		if l.executions[e.id] != e || e.phase != loading {
+			continue
+		}
+		x := m.found[e.id]
+		switch {
+		case m.err != nil:
+			l.loadFailed(e, m.err)
+		case x == nil || l.owned[x.row.Partition] != x.epoch || x.fence != l.fence:
+			l.notHere(e, x)
+		case x.row.Status.Ended() || x.row.Blocked != "":
+			l.forgetUnserved(e)
+		case x.err != nil:
+			l.unfoldable(e, x.err)
+		default:
+			l.wake(e, x)
+		}
+	}
+	l.admit(m.entries)
+	l.note(m.claims)
+	for _, e := range m.wanted {
+		if e.phase == loading && e.state != nil {
+			e.sortWaiting()
+			l.rest(e)
+		}
+	}
+}
+
+// wake takes in what was loaded; it stays in phase loading until its entries are there too.
+func (l *loop) wake(e *execution, x *loaded) {
+	e.partition, e.epoch, e.namespace, e.name = x.row.Partition, x.epoch, x.row.Namespace, x.row.Name
+	e.state, e.machine, e.size = x.state, x.machine, x.size
+	e.ending = false
+	l.memory += e.size
+	l.names[name{e.namespace, e.name}] = e
+	if e.holds() {
+		l.held[e.id] = true
+	}
+	l.setWake(e, x.row.WakeAt)
+	l.learn(e)
+}
+
+// learn finds out what became of a commit whose outcome was unknown. The turn's number tells: while the epoch is the same,
+// nobody else can have written it (I1, I2).
+func (l *loop) learn(e *execution) {
+	it := e.unsure
+	e.unsure = nil
+	if it == nil || it.Turn == nil || len(it.Turn.Events) == 0 || it.Epoch != e.epoch || e.state.LastSeq() < it.Turn.Seq {
+		return
+	}
+	for _, r := range it.Turn.Replies {
+		l.answer(r.Ref, r, nil)
+		e.waiting = slices.DeleteFunc(e.waiting, func(c history.Command) bool { return c.Ref == r.Ref })
+	}
+}
+
+// sortWaiting puts entries of the inbox before direct calls, which came after them, and in the order of their numbers.
+func (e *execution) sortWaiting() {
+	slices.SortStableFunc(e.waiting, func(a, b history.Command) int {
+		if (a.Inbox == 0) != (b.Inbox == 0) {
+			return cmp.Compare(b.Inbox, a.Inbox)
+		}
+		return cmp.Compare(a.Inbox, b.Inbox)
+	})
+}
+
+// loadFailed tries again after a pause: the database could not be read.
+func (l *loop) loadFailed(e *execution, err error) {
+	l.log.Warn("an execution could not be loaded", "execution", e.id, "error", err)
+	e.reloads = max(e.reloads, 2)
+	l.slowDown(e)
+	l.toLoad = append(l.toLoad, e)
+}
+
+// notHere forgets an execution that is not there or not this node's. One of an epoch that this loop has not heard of
+// yet is loaded again.
+func (l *loop) notHere(e *execution, x *loaded) {
+	if x != nil && x.fence == l.fence {
+		l.loadFailed(e, fmt.Errorf("node: partition %d has epoch %d, expected %d", x.row.Partition, x.epoch, l.owned[x.row.Partition]))
+		l.owners.look()
+		return
+	}
+	if x != nil {
+		l.located.put(e.id, x.row.Partition)
+	}
+	l.forget(e, errElsewhere)
+}
+
+// forgetUnserved forgets an execution that has ended or is blocked: the database answers for it.
+func (l *loop) forgetUnserved(e *execution) {
+	delete(l.held, e.id)
+	l.setWake(e, 0)
+	l.stick(e)
+	l.forget(e, errElsewhere)
+}
+
+// unfoldable leaves an execution alone that a newer version has written to, or whose history or definition is damaged.
+// Calls for it go to the inbox, where they wait for a node that can.
+func (l *loop) unfoldable(e *execution, err error) {
+	l.log.Error("an execution cannot be served by this node", "execution", e.id, "error", err)
+	l.stick(e)
+	l.forget(e, errElsewhere)
+}
+
+// stick keeps the execution out of reads for a while.
+func (l *loop) stick(e *execution) { l.stuck[e.id] = time.Now().Add(stuckFor) }

@@ -1,0 +1,257 @@
+package node
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
+)
+
+func TestTaskIsHandedOverInItsCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		n := c.join("a")
+		got := make(chan []store.Assignment)
+		go func() { got <- c.poll(n, "s1", "p1", 1) }()
+		time.Sleep(time.Second)
+		claims := c.db.count("Claim")
+		id := c.mustStart(n)
+		a := (<-got)[0]
+		if a.Execution != id || a.Name != "e1" || a.Claim.PollID != "p1" || a.Deadline == 0 {
+			t.Errorf("assignment %+v", a)
+		}
+		if out := c.complete(n, a); out != store.ReportAccepted {
+			t.Errorf("report: %v", out)
+		}
+		c.wantEnd(id, history.Succeeded, time.Second)
+		if commits := c.db.count("Commit"); commits != 2 {
+			t.Errorf("%d commits, want 2: the start with its hand-over, and the end", commits)
+		}
+		if more := c.db.count("Claim") - claims; more != 0 {
+			t.Errorf("%d claims, want none", more)
+		}
+		if n := countOf(c.events(id), history.EventDispatched); n != 1 {
+			t.Errorf("%d dispatch events", n)
+		}
+	})
+}
+
+func TestIdlePollsCostNoStatements(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		n := c.join("a")
+		time.Sleep(10 * time.Second)
+		ctx, cancel := context.WithCancel(context.Background())
+		for i := range 20 {
+			session := string(rune('a' + i))
+			go func() {
+				for poll := 0; ctx.Err() == nil; poll++ {
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					q := pollOf(session, string(rune('0'+poll)), 1)
+					if got, _ := n.Poll(ctx, q, time.Now().Add(20*time.Second)); len(got) > 0 {
+						t.Errorf("a task out of nowhere")
+					}
+				}
+			}()
+		}
+		time.Sleep(5 * time.Second)
+		before := c.db.total()
+		time.Sleep(time.Minute)
+		if n := c.db.total() - before; n > 60+15 {
+			t.Errorf("%d statements in an idle minute: %v", n, c.db.calls)
+		}
+		cancel()
+	})
+}
+
+func TestClaimServesAllWaitingPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		a, b := c.join("a"), c.join("b")
+		for range 10 {
+			c.mustStart(a)
+		}
+		got := make(chan []store.Assignment, 10)
+		for i := range 10 {
+			go func() { got <- c.poll(b, string(rune('a'+i)), "p", 1) }()
+		}
+		seen := map[history.ExecutionID]bool{}
+		for range 10 {
+			x := (<-got)[0]
+			seen[x.Execution] = true
+			if out := c.complete(b, x); out != store.ReportAccepted {
+				t.Errorf("report: %v", out)
+			}
+		}
+		if len(seen) != 10 {
+			t.Errorf("%d different executions handed out, want 10", len(seen))
+		}
+		for id := range seen {
+			c.wantEnd(id, history.Succeeded, time.Second)
+		}
+		if n := c.db.count("Claim"); n > 4 {
+			t.Errorf("%d claims for 10 polls", n)
+		}
+	})
+}
+
+func TestTimersFireOnTime(t *testing.T) {
+	const waits = `{"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 90, "End": true}}}`
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, waits)
+		n := c.join("a")
+		id := c.mustStart(n)
+		begin := time.Now()
+		time.Sleep(80 * time.Second)
+		if n.gauges.loaded.Load() != 0 {
+			t.Errorf("a sleeping execution stays in memory")
+		}
+		c.wantEnd(id, history.Succeeded, 11*time.Second)
+		if late := time.Since(begin) - 90*time.Second; late < 0 || late > 100*time.Millisecond {
+			t.Errorf("the timer was %v late", late)
+		}
+	})
+}
+
+func TestTimerWrittenByAnotherIsOnTime(t *testing.T) {
+	const waits = `{"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 2, "End": true}}}`
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, waits)
+		c.join("a")
+		time.Sleep(time.Minute)
+		id := c.db.startElsewhere(t, c.machine, "x")
+		begin := time.Now()
+		c.wantEnd(id, history.Succeeded, 5*time.Second)
+		if late := time.Since(begin) - 2*time.Second; late < 0 || late > 100*time.Millisecond {
+			t.Errorf("the timer was %v late", late)
+		}
+	})
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	const waits = `{"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 3600, "End": true}}}`
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, waits)
+		n := c.join("a", func(f *Config) { f.Memory = 1 << 20 })
+		for range 2000 {
+			c.mustStart(n)
+		}
+		time.Sleep(time.Second)
+		if m := n.gauges.memory.Load(); m > 1<<20 {
+			t.Errorf("%d bytes in memory, the limit is %d", m, 1<<20)
+		}
+		time.Sleep(20 * time.Second)
+		if l, m := n.gauges.loaded.Load(), n.gauges.memory.Load(); l != 0 || m != 0 {
+			t.Errorf("%d executions with %d bytes stay in memory with nothing to do", l, m)
+		}
+		time.Sleep(time.Hour)
+		for id := range c.db.rows {
+			c.wantEnd(id, history.Succeeded, time.Second)
+		}
+	})
+}
+
+func TestClaimsOfOthersAreRecordedWithinASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		n := c.join("a")
+		var ids []history.ExecutionID
+		for range 20 {
+			ids = append(ids, c.mustStart(n))
+		}
+		commits := c.db.count("Commit")
+		if _, err := c.db.Claim(context.Background(), store.ClaimRequest{Polls: []store.Poll{pollOf("s", "p", 20)}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2500 * time.Millisecond)
+		for _, id := range ids {
+			if n := countOf(c.events(id), history.EventDispatched); n != 1 {
+				t.Errorf("execution %d has %d dispatch events", id, n)
+			}
+		}
+		if n := c.db.count("Commit") - commits; n > 2 {
+			t.Errorf("%d commits for 20 claims", n)
+		}
+	})
+}
+
+func TestGonePollGivesItsTaskBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		n := c.join("a")
+		ctx, cancel := context.WithCancel(context.Background())
+		c.db.before = func(store.Batch) error { cancel(); time.Sleep(time.Millisecond); return nil }
+		gone := make(chan error)
+		go func() {
+			_, err := n.Poll(ctx, pollOf("s1", "p1", 1), time.Now().Add(20*time.Second))
+			gone <- err
+		}()
+		time.Sleep(time.Second)
+		id := c.mustStart(n)
+		if err := <-gone; err != context.Canceled {
+			t.Errorf("poll: %v", err)
+		}
+		a := c.poll(n, "s2", "p2", 1)[0]
+		if a.Execution != id || a.Row.Offer != 2 || a.Work.Redelivery != 1 {
+			t.Errorf("second hand-out %+v", a)
+		}
+		if c.complete(n, a) != store.ReportAccepted {
+			t.Error("report not accepted")
+		}
+		c.wantEnd(id, history.Succeeded, time.Second)
+	})
+}
+
+func TestRepeatedPollGetsTheSameTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		a, b := c.join("a"), c.join("b")
+		c.mustStart(a)
+		first := c.poll(a, "s", "p", 1)[0]
+		for _, n := range []*member{a, b} {
+			again := c.poll(n, "s", "p", 1)[0]
+			if again.Execution != first.Execution || again.Row != first.Row {
+				t.Errorf("repeat got %+v, the first was %+v", again.Row, first.Row)
+			}
+		}
+	})
+}
+
+func TestSilentSessionLosesItsTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		n := c.join("a", func(f *Config) { f.SessionTimeout = 5 * time.Second })
+		time.Sleep(6 * time.Second)
+		id := c.mustStart(n)
+		c.poll(n, "s1", "p1", 1)
+		begin := time.Now()
+		a := c.poll(n, "s2", "p2", 1)[0]
+		if a.Execution != id || a.Work.Redelivery != 1 || a.Row.Attempt != 1 {
+			t.Errorf("second hand-out %+v", a)
+		}
+		if d := time.Since(begin); d > 6*time.Second+100*time.Millisecond {
+			t.Errorf("offered again after %v", d)
+		}
+	})
+}
+
+func TestHeartbeatTimeoutAsksTheSession(t *testing.T) {
+	const beats = `{"StartAt": "Do", "States": {"Do": {"Type": "Task", "Resource": "task:work@1", "TimeoutSeconds": 600, "HeartbeatSeconds": 5, "End": true}}}`
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, beats)
+		n := c.join("a")
+		id := c.mustStart(n)
+		c.poll(n, "s1", "p1", 1)
+		for range 20 {
+			time.Sleep(time.Second)
+			_, _ = n.Touch(context.Background(), []store.Touch{{Session: "s1"}})
+		}
+		if s := c.db.row(id).Status; s != history.Running {
+			t.Fatalf("an execution whose worker beats is %v", s)
+		}
+		c.wantEnd(id, history.Failed, 8*time.Second)
+	})
+}

@@ -1,0 +1,403 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/decide"
+	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/frontend"
+	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
+)
+
+// memory is a database in memory that follows the rules of the real one as far as a node sees them: fences and epochs,
+// compare and set, inbox counts, claims. It serves as the stores of all nodes of a test.
+type memory struct {
+	frontend.Store // what a node's own work does not call
+
+	mu         sync.Mutex
+	calls      map[string]int // by method
+	partitions []store.Owner
+	owners     int64
+	nodes      map[history.FenceNumber]*memoryNode
+	rows       map[history.ExecutionID]*memoryExecution
+	tasks      []*memoryTask
+	inbox      []*memoryEntry
+	last       int64
+	documents  map[history.DefinitionID][]byte
+	listeners  map[history.FenceNumber]func(store.Bell)
+	sessions   map[string]time.Time
+
+	// before and after, when set, are called around each commit's work, without the mutex; an error is the commit's.
+	before, after func(store.Batch) error
+	// heartbeat, when set, is called before each heartbeat.
+	heartbeat func(history.FenceNumber) error
+}
+
+type memoryNode struct {
+	store.Node
+	beat  time.Time
+	ended bool
+}
+
+type memoryExecution struct {
+	store.Execution
+	turns []store.Row
+}
+
+type memoryTask struct {
+	store.Assignment
+	language string
+	priority int
+	state    string
+	noticed  bool
+	report   history.InboxID
+}
+
+type memoryEntry struct {
+	store.Entry
+	reply *history.Reply
+}
+
+func newMemory(n int) *memory {
+	m := &memory{
+		calls: map[string]int{}, nodes: map[history.FenceNumber]*memoryNode{}, owners: 1,
+		rows: map[history.ExecutionID]*memoryExecution{}, documents: map[history.DefinitionID][]byte{},
+		listeners: map[history.FenceNumber]func(store.Bell){}, sessions: map[string]time.Time{},
+	}
+	for p := range n {
+		m.partitions = append(m.partitions, store.Owner{Partition: history.Partition(p)})
+	}
+	return m
+}
+
+// lock counts the call and takes the mutex.
+func (m *memory) lock(method string) func() {
+	m.mu.Lock()
+	m.calls[method]++
+	return m.mu.Unlock
+}
+
+func (m *memory) count(method string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls[method]
+}
+
+func (m *memory) next() int64 {
+	m.last++
+	return m.last
+}
+
+func dbNow() history.Time { return history.TimeOf(time.Now()) }
+
+func (m *memory) Join(_ context.Context, q store.JoinRequest) (store.Joined, error) {
+	defer m.lock("Join")()
+	for _, n := range m.nodes {
+		if n.ID != q.Node || n.ended {
+			continue
+		}
+		if age := time.Since(n.beat); age < q.Timeout {
+			return store.Joined{}, &store.DuplicateNodeError{Node: q.Node, Age: age}
+		}
+		n.ended = true
+	}
+	f := history.FenceNumber(m.next())
+	m.nodes[f] = &memoryNode{
+		Node: store.Node{ID: q.Node, Fence: f, Incarnation: fmt.Sprint("inc-", f), Behaviour: q.Behaviour}, beat: time.Now(),
+	}
+	return store.Joined{Fence: f, Incarnation: m.nodes[f].Incarnation, Now: dbNow()}, nil
+}
+
+func (m *memory) Leave(_ context.Context, f history.FenceNumber) error {
+	defer m.lock("Leave")()
+	m.nodes[f].ended = true
+	return nil
+}
+
+func (m *memory) Heartbeat(_ context.Context, b store.Beat) (store.Pulse, error) {
+	if m.heartbeat != nil {
+		if err := m.heartbeat(b.Fence); err != nil {
+			return store.Pulse{}, err
+		}
+	}
+	defer m.lock("Heartbeat")()
+	n := m.nodes[b.Fence]
+	if n.ended {
+		for _, other := range m.nodes {
+			if other.ID == n.ID && !other.ended {
+				return store.Pulse{Now: dbNow(), Standing: store.Duplicate}, nil
+			}
+		}
+		return store.Pulse{Now: dbNow(), Standing: store.Fenced}, nil
+	}
+	n.beat = time.Now()
+	for _, t := range b.Touched {
+		m.sessions[t.Session] = time.Now().Add(-t.Age)
+	}
+	return m.pulse(b), nil
+}
+
+// pulse is what a heartbeat brings back; the caller holds the mutex.
+func (m *memory) pulse(b store.Beat) store.Pulse {
+	p := store.Pulse{Now: dbNow(), Owners: m.owners, Behaviour: 1}
+	for _, f := range slices.Sorted(maps.Keys(m.nodes)) {
+		if x := m.nodes[f]; !x.ended {
+			x.Age = time.Since(x.beat)
+			p.Nodes = append(p.Nodes, x.Node)
+		}
+	}
+	for _, e := range m.inbox {
+		if m.owns(b.Fence, e.Partition) && e.reply == nil && (p.Inbox == 0 || e.ID < p.Inbox) {
+			p.Inbox = e.ID
+		}
+	}
+	for _, t := range m.tasks {
+		if m.owns(b.Fence, t.Partition) && t.Claim.At != 0 && !t.noticed && (p.Unnoticed == 0 || t.Task < p.Unnoticed) {
+			p.Unnoticed = t.Task
+		}
+	}
+	for _, e := range m.rows {
+		if m.owns(b.Fence, e.Partition) && e.WakeAt >= b.WakeFrom && e.WakeAt != 0 && (p.WakeAt == 0 || e.WakeAt < p.WakeAt) {
+			p.WakeAt = e.WakeAt
+		}
+	}
+	for i, q := range b.Waiting {
+		if slices.ContainsFunc(m.tasks, func(t *memoryTask) bool { return t.state == "queued" && t.Contract == q.Contract }) {
+			p.Queued = append(p.Queued, i)
+		}
+	}
+	return p
+}
+
+func (m *memory) owns(f history.FenceNumber, p history.Partition) bool {
+	return m.partitions[p].Fence == f
+}
+
+func (m *memory) Partitions(context.Context) ([]store.Owner, int64, error) {
+	defer m.lock("Partitions")()
+	return slices.Clone(m.partitions), m.owners, nil
+}
+
+func (m *memory) Take(_ context.Context, q store.TakeRequest) ([]store.Held, error) {
+	defer m.lock("Take")()
+	if m.nodes[q.By].ended {
+		return nil, store.ErrFenced
+	}
+	if q.From != 0 {
+		from := m.nodes[q.From]
+		if !from.ended && time.Since(from.beat) < q.Timeout {
+			return nil, nil
+		}
+		from.ended = true
+	}
+	var held []store.Held
+	for _, p := range q.Partitions {
+		if o := &m.partitions[p]; o.Fence == q.From {
+			o.Fence = q.By
+			o.Epoch++
+			held = append(held, store.Held{Partition: p, Epoch: o.Epoch})
+		}
+	}
+	m.owners++
+	return held, nil
+}
+
+func (m *memory) Release(_ context.Context, by history.FenceNumber, to []store.Handover) ([]history.Partition, error) {
+	defer m.lock("Release")()
+	var given []history.Partition
+	for _, h := range to {
+		if o := &m.partitions[h.Partition]; o.Fence == by && !m.nodes[h.To].ended {
+			o.Fence = h.To
+			o.Epoch++
+			given = append(given, h.Partition)
+			m.tell(h.To, store.Bell{Kind: store.BellInbox})
+		}
+	}
+	m.owners++
+	return given, nil
+}
+
+// tell rings a bell; the caller holds the mutex.
+func (m *memory) tell(f history.FenceNumber, b store.Bell) {
+	if hear := m.listeners[f]; hear != nil {
+		go hear(b)
+	}
+}
+
+func (m *memory) Listen(ctx context.Context, f history.FenceNumber, hear func(store.Bell)) error {
+	unlock := m.lock("Listen")
+	m.listeners[f] = hear
+	unlock()
+	hear(store.Bell{Kind: store.BellConnected})
+	<-ctx.Done()
+	defer m.lock("unlisten")()
+	delete(m.listeners, f)
+	return ctx.Err()
+}
+
+func (m *memory) TakeOwnFence(_ context.Context, f history.FenceNumber) error {
+	defer m.lock("TakeOwnFence")()
+	return nil
+}
+
+func (m *memory) AwaitEnd(context.Context, history.FenceNumber, history.ExecutionID) error {
+	return nil
+}
+func (m *memory) MakePartitions(context.Context, int) (int, error) { return 0, nil }
+func (m *memory) Clean(context.Context, store.Cleaning) (store.Cleaned, error) {
+	return store.Cleaned{}, nil
+}
+
+func (m *memory) DefinitionsByID(_ context.Context, ids []history.DefinitionID) ([]store.Definition, error) {
+	defer m.lock("DefinitionsByID")()
+	var out []store.Definition
+	for _, id := range ids {
+		out = append(out, store.Definition{ID: id, Document: m.documents[id]})
+	}
+	return out, nil
+}
+
+func (m *memory) Load(_ context.Context, ids []history.ExecutionID, _ store.LoadFrom) ([]store.Loaded, error) {
+	defer m.lock("Load")()
+	var out []store.Loaded
+	for _, id := range ids {
+		if x := m.rows[id]; x != nil {
+			o := m.partitions[x.Partition]
+			out = append(out, store.Loaded{Execution: x.Execution, Epoch: o.Epoch, Fence: o.Fence, Turns: slices.Clone(x.turns)})
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) Inbox(_ context.Context, q store.InboxQuery) ([]store.Entry, error) {
+	defer m.lock("Inbox")()
+	var out []store.Entry
+	for _, e := range m.inbox {
+		if slices.Contains(q.Partitions, e.Partition) && e.reply == nil && !slices.Contains(q.Except, e.Execution) {
+			out = append(out, e.Entry)
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) InboxOf(_ context.Context, ids []history.ExecutionID, _ int) ([]store.Entry, error) {
+	defer m.lock("InboxOf")()
+	var out []store.Entry
+	for _, e := range m.inbox {
+		if slices.Contains(ids, e.Execution) && e.reply == nil {
+			out = append(out, e.Entry)
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) unnoticed(want func(*memoryTask) bool) []store.UnnoticedClaim {
+	var out []store.UnnoticedClaim
+	for _, t := range m.tasks {
+		if want(t) && t.Claim.At != 0 && !t.noticed {
+			out = append(out, store.UnnoticedClaim{Task: t.Task, Partition: t.Partition, Execution: t.Execution, Row: t.Row, Claim: t.Claim})
+		}
+	}
+	return out
+}
+
+func (m *memory) Unnoticed(_ context.Context, ps []history.Partition, _ history.TaskID, _ int) ([]store.UnnoticedClaim, error) {
+	defer m.lock("Unnoticed")()
+	return m.unnoticed(func(t *memoryTask) bool { return slices.Contains(ps, t.Partition) }), nil
+}
+
+func (m *memory) UnnoticedOf(_ context.Context, ids []history.ExecutionID) ([]store.UnnoticedClaim, error) {
+	defer m.lock("UnnoticedOf")()
+	return m.unnoticed(func(t *memoryTask) bool { return slices.Contains(ids, t.Execution) }), nil
+}
+
+func (m *memory) Due(_ context.Context, ps []history.Partition, from, until history.Time, _ int) ([]store.DueExecution, error) {
+	defer m.lock("Due")()
+	var out []store.DueExecution
+	for _, e := range m.rows {
+		if slices.Contains(ps, e.Partition) && e.WakeAt != 0 && e.WakeAt >= from && e.WakeAt <= until {
+			out = append(out, store.DueExecution{Execution: e.ID, Partition: e.Partition, WakeAt: e.WakeAt})
+		}
+	}
+	slices.SortFunc(out, func(a, b store.DueExecution) int { return cmp.Compare(a.WakeAt, b.WakeAt) })
+	return out, nil
+}
+
+func (m *memory) LostClaims(_ context.Context, q store.LostQuery) ([]store.LostClaim, error) {
+	defer m.lock("LostClaims")()
+	var out []store.LostClaim
+	for _, t := range m.tasks {
+		if t.state == "claimed" && slices.Contains(q.Partitions, t.Partition) && time.Since(m.sessions[t.Claim.Session]) > q.SessionTimeout {
+			out = append(out, store.LostClaim{Partition: t.Partition, Execution: t.Execution, Row: t.Row, Session: t.Claim.Session, Reason: "session"})
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) Heard(_ context.Context, session string, hs []store.Holding) (map[store.Holding]history.Time, error) {
+	defer m.lock("Heard")()
+	out := map[store.Holding]history.Time{}
+	for _, h := range hs {
+		if at, ok := m.sessions[session]; ok {
+			out[h] = history.TimeOf(at)
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) Block(_ context.Context, f history.FenceNumber, h store.Held, id history.ExecutionID, reason string) error {
+	defer m.lock("Block")()
+	if o := m.partitions[h.Partition]; o.Fence != f || o.Epoch != h.Epoch {
+		return store.ErrFenced
+	}
+	m.rows[id].Blocked = reason
+	return nil
+}
+
+// document stores a definition.
+func (m *memory) document(t *testing.T, id history.DefinitionID, text string) *definition.Machine {
+	t.Helper()
+	doc, problems := definition.Parse([]byte(text), definition.Options{})
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.documents[id] = []byte(text)
+	return doc.Machine
+}
+
+var errLost = errors.New("the connection is gone")
+
+// total counts all calls.
+func (m *memory) total() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for _, k := range m.calls {
+		n += k
+	}
+	return n
+}
+
+// startElsewhere writes a new execution as a process does that owns nothing, and rings the owner for its timer.
+func (m *memory) startElsewhere(t *testing.T, machine *definition.Machine, name string) history.ExecutionID {
+	t.Helper()
+	_, turn, err := decide.Start(machine, 0, history.Start{Namespace: "default", Name: name, Input: []byte(`{}`)}, dbNow())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.lock("Start")()
+	s := m.start(&store.Item{Partition: 3, Turn: &turn, New: &store.NewExecution{Namespace: 1, Name: name, Definition: 1}})
+	m.tell(m.partitions[3].Fence, store.Bell{Kind: store.BellInbox})
+	return s.Execution
+}

@@ -1,0 +1,72 @@
+package node
+
+import (
+	"context"
+
+	"github.com/orrery-dev/orrery/shared/frontend"
+	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
+)
+
+// Store is what a node needs of the database for its work; *store.Store is one, opened directly and not through a
+// pooler.
+type Store interface {
+	frontend.Store
+	historyStore
+	inboxStore
+	ownerStore
+	waitStore
+	keepStore
+}
+
+// historyStore is where the loop's turns go and come from.
+type historyStore interface {
+	Commit(ctx context.Context, b store.Batch) (store.Committed, error)
+	Block(ctx context.Context, fence history.FenceNumber, h store.Held, id history.ExecutionID, reason string) error
+	TakeOwnFence(ctx context.Context, fence history.FenceNumber) error
+	Load(ctx context.Context, ids []history.ExecutionID, from store.LoadFrom) ([]store.Loaded, error)
+	DefinitionsByID(ctx context.Context, ids []history.DefinitionID) ([]store.Definition, error)
+}
+
+// inboxStore is where commands come from.
+type inboxStore interface {
+	Inbox(ctx context.Context, q store.InboxQuery) ([]store.Entry, error)
+	InboxOf(ctx context.Context, ids []history.ExecutionID, limit int) ([]store.Entry, error)
+	Unnoticed(ctx context.Context, ps []history.Partition, from history.TaskID, limit int) ([]store.UnnoticedClaim, error)
+	UnnoticedOf(ctx context.Context, ids []history.ExecutionID) ([]store.UnnoticedClaim, error)
+	Due(ctx context.Context, ps []history.Partition, from, until history.Time, limit int) ([]store.DueExecution, error)
+	LostClaims(ctx context.Context, q store.LostQuery) ([]store.LostClaim, error)
+	Heard(ctx context.Context, session string, hs []store.Holding) (map[store.Holding]history.Time, error)
+}
+
+// ownerStore moves partitions.
+type ownerStore interface {
+	Partitions(ctx context.Context) ([]store.Owner, int64, error)
+	Take(ctx context.Context, q store.TakeRequest) ([]store.Held, error)
+	Release(ctx context.Context, by history.FenceNumber, to []store.Handover) ([]history.Partition, error)
+}
+
+// waitStore is how a node hears of others.
+type waitStore interface {
+	Listen(ctx context.Context, fence history.FenceNumber, hear func(store.Bell)) error
+	AwaitEnd(ctx context.Context, fence history.FenceNumber, id history.ExecutionID) error
+}
+
+// keepStore keeps the database in order.
+type keepStore interface {
+	MakePartitions(ctx context.Context, days int) (int, error)
+	Clean(ctx context.Context, c store.Cleaning) (store.Cleaned, error)
+}
+
+// Membership is the database for the node's heartbeats: a store of its own with a connection of its own, so that no
+// amount of work delays them.
+type Membership interface {
+	Join(ctx context.Context, q store.JoinRequest) (store.Joined, error)
+	Heartbeat(ctx context.Context, b store.Beat) (store.Pulse, error)
+	Leave(ctx context.Context, fence history.FenceNumber) error
+}
+
+// looker reads over the pool what slow heartbeats leave out.
+type looker interface {
+	Look(ctx context.Context, b store.Beat) (store.Pulse, error)
+}
