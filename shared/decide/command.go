@@ -9,10 +9,13 @@ import (
 	"github.com/orrery-dev/orrery/shared/history"
 )
 
-// The most that an execution keeps of signals that nobody has taken.
 const (
+	// The most that an execution keeps of signals that nobody has taken.
 	maxSignals     = 1000
 	maxSignalBytes = 8 << 20
+	// The most of a failure that is kept, in bytes.
+	maxCode  = 256
+	maxCause = 32_768
 )
 
 // answer is what a command comes to.
@@ -172,15 +175,17 @@ func (d *decider) failed(v *history.Visit, st *definition.State, cmd *history.Co
 	return applied(d.failUnit(v, st, ev, f))
 }
 
+// reportedFailure is what a worker or an operator says. Details that are too large are left out: a failure is not lost for
+// their sake.
 func reportedFailure(r *history.Failure) (failure, []byte, error) {
 	if r == nil {
 		r = &history.Failure{}
 	}
-	f := failure{code: clean(r.Code), cause: clean(r.Message), final: r.NonRetryable}
+	f := failure{code: clip(r.Code, maxCode), cause: clip(r.Message, maxCause), final: r.NonRetryable}
 	if f.code == "" {
 		f.code = expr.StatesTaskFailed
 	}
-	if len(r.Details) == 0 {
+	if len(r.Details) == 0 || len(r.Details) > maxPayload {
 		return f, nil, nil
 	}
 	details, err := expr.Parse(r.Details)
@@ -200,6 +205,9 @@ func (d *decider) progress(v *history.Visit, cmd *history.Command) answer {
 		return refused("the details are no JSON: %v", err)
 	}
 	text := expr.Marshal(details)
+	if len(text) > maxPayload {
+		return refused("the details have %d bytes, %d are allowed", len(text), maxPayload)
+	}
 	if u, _ := v.View(); bytes.Equal(u.Progress, text) {
 		return answer{outcome: history.Duplicate}
 	}
@@ -214,7 +222,7 @@ func (d *decider) lost(v *history.Visit, st *definition.State, cmd *history.Comm
 	}
 	d.noticeClaim(v, cmd)
 	d.touch(v)
-	ev := history.Event{Type: history.EventLost, Scope: v.Scope().ID(), Cause: clean(cmd.Reason)}
+	ev := history.Event{Type: history.EventLost, Scope: v.Scope().ID(), Cause: clip(cmd.Reason, maxCause)}
 	ev.Last = v.Redelivery() >= st.MaxRedeliveries
 	id := d.emit(ev)
 	if ev.Last && st.WhenUncertain == definition.UncertainFails {
@@ -234,13 +242,16 @@ func (d *decider) signal(cmd *history.Command) answer {
 		}
 		payload = d.text(value)
 	}
-	name := clean(cmd.Signal)
+	if len(payload) > maxPayload {
+		return refused("the payload has %d bytes, %d are allowed", len(payload), maxPayload)
+	}
+	name := clip(cmd.Signal, maxCode)
 	if n, held := d.s.Signals(); n >= maxSignals || held+len(payload) > maxSignalBytes {
 		return refused("%d signals are waiting to be taken already", n)
 	}
 	id := d.emit(history.Event{
 		Type: history.EventSignalled, Scope: history.MainScope, Name: name, Text: history.Text{Literal: payload},
-		RequestID: clean(cmd.RequestID),
+		RequestID: clip(cmd.RequestID, maxCode),
 	})
 	if v := d.s.Waiter(name); v != nil {
 		d.emit(history.Event{Type: history.EventTaken, Scope: v.Scope().ID()})
@@ -249,9 +260,9 @@ func (d *decider) signal(cmd *history.Command) answer {
 }
 
 func (d *decider) cancel(cmd *history.Command) answer {
-	reason := clean(cmd.Reason)
+	reason := clip(cmd.Reason, maxCause)
 	id := d.emit(history.Event{
-		Type: history.EventCancelling, Scope: history.MainScope, Cause: reason, RequestID: clean(cmd.RequestID),
+		Type: history.EventCancelling, Scope: history.MainScope, Cause: reason, RequestID: clip(cmd.RequestID, maxCode),
 	})
 	d.end(history.Cancelled, failure{cause: reason})
 	return applied(id)
@@ -270,34 +281,39 @@ func (d *decider) resolve(cmd *history.Command) answer {
 	if st == nil {
 		return stale
 	}
-	var output []byte
-	f, details, err := reportedFailure(cmd.Failure)
-	if cmd.Resolution == history.ResolveCompleted {
-		var value expr.Value
-		if value, err = expr.Parse(cmd.Output); err == nil {
-			output = d.text(value)
-		}
-	}
-	if err != nil {
-		return refused("the output or the details are no JSON: %v", err)
-	}
-	rule := history.Event{
-		Type: history.EventRuled, Scope: v.Scope().ID(), Name: cmd.Resolution, RequestID: clean(cmd.RequestID),
-	}
 	d.touch(v)
+	rule := history.Event{
+		Type: history.EventRuled, Scope: v.Scope().ID(), Name: cmd.Resolution, RequestID: clip(cmd.RequestID, maxCode),
+	}
 	switch cmd.Resolution {
 	case history.ResolveCompleted:
-		id := d.emit(rule)
-		ev := history.Event{Type: history.EventCompleted, Scope: rule.Scope, Last: true}
-		ev.Text = d.s.Shorten(&ev, output)
-		d.emit(ev)
-		return applied(id)
+		return d.ruleCompleted(rule, cmd)
 	case history.ResolveFailed:
-		id := d.emit(rule)
-		d.failUnit(v, st, history.Event{Type: history.EventFailed, Last: true, Text: history.Text{Literal: details}}, f)
-		return applied(id)
+		return d.ruleFailed(rule, v, st, cmd)
 	case history.ResolveRetry:
 		return applied(d.emit(rule))
 	}
 	return refused("%q is no resolution", cmd.Resolution)
+}
+
+func (d *decider) ruleCompleted(rule history.Event, cmd *history.Command) answer {
+	output, err := expr.Parse(cmd.Output)
+	if err != nil {
+		return refused("the output is no JSON: %v", err)
+	}
+	id := d.emit(rule)
+	ev := history.Event{Type: history.EventCompleted, Scope: rule.Scope, Last: true}
+	ev.Text = d.s.Shorten(&ev, d.text(output))
+	d.emit(ev)
+	return applied(id)
+}
+
+func (d *decider) ruleFailed(rule history.Event, v *history.Visit, st *definition.State, cmd *history.Command) answer {
+	f, details, err := reportedFailure(cmd.Failure)
+	if err != nil {
+		return refused("the details of the failure are no JSON: %v", err)
+	}
+	id := d.emit(rule)
+	d.failUnit(v, st, history.Event{Type: history.EventFailed, Last: true, Text: history.Text{Literal: details}}, f)
+	return applied(id)
 }

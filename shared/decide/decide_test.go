@@ -160,3 +160,27 @@ func TestKeysKeepNamesApart(t *testing.T) {
 		t.Errorf("keys are %s", got)
 	}
 }
+
+func TestWhatIsToldIsBounded(t *testing.T) {
+	w := newWorld(t, parse(t, sequence(1)))
+	w.start(history.Start{Name: "x", Input: []byte("{}")})
+	big, _ := json.Marshal(strings.Repeat("x", 262_144))
+	w.handle(w.claim(w.row("S1"), "w"))
+	turn := w.handle(
+		history.Command{Kind: history.KindSignal, Ref: 1, Signal: "s", Output: big},
+		history.Command{Kind: history.KindHeartbeat, Ref: 2, Row: w.row("S1"), Output: big},
+	)
+	if len(turn.Events) != 0 || turn.Replies[0].Outcome != history.Refused || turn.Replies[1].Outcome != history.Refused {
+		t.Errorf("got %+v", turn.Replies)
+	}
+	turn = w.handle(w.report(history.Command{Kind: history.KindFail, Row: w.row("S1"), Failure: &history.Failure{
+		Code: strings.Repeat("é", 200), Message: "a\xff" + strings.Repeat("m", 40_000), Details: big,
+	}}))
+	end := w.s.End()
+	if end == nil || len(end.Error) != 256 || len(end.Cause) != 32_768 || !strings.HasPrefix(end.Cause, "a\uFFFDmm") {
+		t.Fatalf("ended with %d and %d bytes", len(end.Error), len(end.Cause))
+	}
+	if turn.Events[0].Text.Literal != nil {
+		t.Error("the details were kept")
+	}
+}

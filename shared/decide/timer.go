@@ -1,8 +1,6 @@
 package decide
 
 import (
-	"strings"
-
 	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/expr"
 	"github.com/orrery-dev/orrery/shared/history"
@@ -53,6 +51,3 @@ func (d *decider) expire(v *history.Visit, st *definition.State, expiry history.
 	f := failure{code: expr.StatesTimeout, heartbeat: expiry == history.HeartbeatExpiry}
 	d.failUnit(v, st, history.Event{Type: history.EventTimedOut, Expiry: expiry}, f)
 }
-
-// clean makes text from outside fit to be recorded: what is no UTF-8 would not be read back as it was written.
-func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -225,6 +225,7 @@ func TestApplyRefusesWhatDoesNotFollow(t *testing.T) {
 		{2, 1, one, history.ErrOutOfOrder},
 		{2, 3, one, history.ErrOutOfOrder},
 		{2, 2, append(one, history.Event{Type: "new"}), history.ErrUnknownEvent},
+		{2, 2, []history.Event{{Type: history.EventStarted, Start: &history.Start{Behaviour: history.BehaviourLevel + 1}}}, history.ErrUnknownEvent},
 	} {
 		if err := s.Apply(c.seq, 2, c.first, c.ev); !errors.Is(err, c.want) {
 			t.Errorf("turn %d, event %d: got %v", c.seq, c.first, err)
@@ -245,6 +246,7 @@ func TestRestoreRefuses(t *testing.T) {
 		``:  false,
 		`x`: false,
 		strings.Replace(good, `"format":1`, `"format":2`, 1): true,
+		strings.Replace(good, `"v":1`, `"v":2`, 1):           true,
 		good[:len(good)-1]: false,
 		strings.Replace(good, `"data":1`, `"data":9`, 1):               false,
 		strings.Replace(good, `"last":1,`, `"last":1,"ready":[5],`, 1): false,

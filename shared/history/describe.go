@@ -161,7 +161,7 @@ func (s *State) describeExecution(ev *Event, view *View, payload []byte) {
 			view.json("output", payload)
 			return
 		}
-		code, cause := s.passed(ev)
+		code, cause := s.failureOf(ev)
 		view.text("error", code)
 		view.text("cause", cause)
 	}
@@ -171,8 +171,8 @@ var endNames = map[Status]string{
 	Succeeded: "ExecutionSucceeded", Failed: "ExecutionFailed", TimedOut: "ExecutionTimedOut", Cancelled: "ExecutionAborted",
 }
 
-// passed is the failure that an event tells, or passes on.
-func (s *State) passed(ev *Event) (code, cause string) {
+// failureOf is the failure that an event tells, or passes on.
+func (s *State) failureOf(ev *Event) (code, cause string) {
 	if ev.Last {
 		return s.failure.code, s.failure.cause
 	}
@@ -270,7 +270,7 @@ func (s *State) describeOwn(ev *Event, view *View, v *Visit) {
 		view.text("requestId", ev.RequestID)
 	case EventAgain:
 		view.Type = "RetryScheduled"
-		code, cause := s.passed(ev)
+		code, cause := s.failureOf(ev)
 		view.text("error", code)
 		view.text("cause", cause)
 		view.text("at", ev.At.Time().Format(time.RFC3339Nano))

@@ -19,6 +19,9 @@ func (s *State) Apply(seq Seq, at Time, first EventID, events []Event) error {
 		if !known[events[i].Type] {
 			return fmt.Errorf("%w: type %q", ErrUnknownEvent, events[i].Type)
 		}
+		if st := events[i].Start; st != nil && st.Behaviour > BehaviourLevel {
+			return fmt.Errorf("%w: behaviour level %d", ErrUnknownEvent, st.Behaviour)
+		}
 	}
 	s.seq, s.at = seq, at
 	for i := range events {
@@ -244,6 +247,7 @@ func (s *State) markReady(v *Visit) {
 		return
 	}
 	v.isReady = true
+	v.place = s.passed + len(s.ready)
 	s.ready = append(s.ready, v)
 }
 
@@ -252,14 +256,10 @@ func (s *State) unmarkReady(v *Visit) {
 		return
 	}
 	v.isReady = false
-	for i := range s.ready {
-		if s.ready[i] == v {
-			s.ready[i] = nil
-			break
-		}
-	}
+	s.ready[v.place-s.passed] = nil
 	for len(s.ready) > 0 && s.ready[0] == nil {
 		s.ready = s.ready[1:]
+		s.passed++
 	}
 }
 

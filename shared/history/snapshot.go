@@ -219,13 +219,14 @@ func (w *snapWriter) visit(v *Visit) *snapVisit {
 func Restore(data []byte) (*State, error) {
 	line, texts, _ := bytes.Cut(data, []byte{'\n'})
 	var probe struct {
-		Format int `json:"format"`
+		Format int      `json:"format"`
+		Start  rowStart `json:"start"`
 	}
 	if err := json.Unmarshal(line, &probe); err != nil {
 		return nil, fmt.Errorf("history: restore snapshot: %w", err)
 	}
-	if probe.Format != snapshotFormat {
-		return nil, fmt.Errorf("%w: %d", ErrUnknownFormat, probe.Format)
+	if probe.Format != snapshotFormat || probe.Start.Behaviour > BehaviourLevel {
+		return nil, fmt.Errorf("%w: format %d, behaviour level %d", ErrUnknownFormat, probe.Format, probe.Start.Behaviour)
 	}
 	var sn snapshot
 	if err := json.Unmarshal(line, &sn); err != nil {

@@ -20,7 +20,8 @@ type State struct {
 	scopes    map[ScopeID]*Scope
 	lastScope ScopeID
 	units     map[UnitKey]*Visit
-	ready     []*Visit // in the order in which they became so; a nil has been done
+	ready     []*Visit // in the order in which they became so; a nil has been done, but never the first
+	passed    int      // how many have left ready at its beginning
 	timers    timers
 	waiters   []*Visit // signal units, in the order in which they began to wait
 	signals   []signal // in order of arrival
@@ -83,6 +84,7 @@ type Visit struct {
 	fan       *fan
 
 	isReady bool
+	place   int  // in ready, counted with those that have left it
 	due     Time // key in the heap of timers; zero when not in it
 	slot    int  // index in that heap
 }
@@ -178,9 +180,6 @@ func (s *State) Unit(key UnitKey) *Visit { return s.units[key] }
 
 // Ready gives the visit that the decider must go on with next, nil where everything waits.
 func (s *State) Ready() *Visit {
-	for len(s.ready) > 0 && s.ready[0] == nil {
-		s.ready = s.ready[1:]
-	}
 	if len(s.ready) == 0 {
 		return nil
 	}

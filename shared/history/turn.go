@@ -7,6 +7,7 @@ package history
 // delivered (I5). A turn whose commit failed is dropped together with the state that it was decided on; the execution
 // is loaded again and the commands are decided anew.
 type Turn struct {
+	// Execution is filled in by whoever asked for the decision.
 	Execution ExecutionID
 	// Seq is the number of this turn; the commit sets last_seq from Seq-1 to Seq or raises (I2).
 	Seq Seq
@@ -19,14 +20,15 @@ type Turn struct {
 	Offers []Offer
 	// Resolved are units whose rows leave the queue: what the turn withdraws or what a report has resolved.
 	Resolved []Resolved
-	// Noticed are claimed rows whose dispatch this turn records.
+	// Noticed are claimed rows that the turn takes notice of. A row may be gone by then, so this write is not counted.
 	Noticed []Noticed
-	// Lost are claimed rows whose claim this turn gives up as lost or uncertain: they are kept as 'lost', because a late report
-	// of the same attempt still counts.
+	// Lost are rows whose offer this turn gives up as lost or uncertain: they are kept as 'lost', because a late report of the
+	// same attempt still counts. A row may be 'queued' where the claim itself was never told.
 	Lost []RowRef
 	// Consumed are the inbox entries that this turn applies. An awaited one keeps its reply.
 	Consumed []Consumed
-	// WakeAt is the earliest timer of the state after the turn; zero for none.
+	// WakeAt is the earliest timer of the state after the turn, zero for none. It is not later than At where the turn
+	// stopped before its work was done: the execution then goes on with a timer command at once.
 	WakeAt Time
 	// End is set by the turn that ends the execution.
 	End *End
@@ -81,7 +83,8 @@ type Claim struct {
 
 // Resolved is a unit whose rows are removed: all rows of Unit up to and including Attempt. When Reported is false the
 // turn withdraws the unit, and the commit raises if one of the rows is 'done': that report is durable and comes first.
-// OnlyQueued withdraws a row that nobody has claimed (QueueTimeoutSeconds) and raises when it is claimed.
+// OnlyQueued withdraws a row that nobody has claimed (QueueTimeoutSeconds) and raises when it is claimed. Every other
+// withdrawal has CancelNotice, whatever its reason: a worker that has the unit is told to stop.
 type Resolved struct {
 	Unit       UnitKey
 	Attempt    int
@@ -91,7 +94,7 @@ type Resolved struct {
 	CancelNotice bool
 }
 
-// Noticed is a claimed row whose dispatch event the turn has written.
+// Noticed is a claimed row whose dispatch event is written, in this turn or an earlier one, or is not needed any more.
 type Noticed struct {
 	Task TaskID
 }
