@@ -14,8 +14,9 @@ const (
 	usualEvents = 8
 	// maxEvents is how many events a turn may have before it goes on in the next one. Commands are applied nevertheless.
 	maxEvents = 1000
-	// maxBytes is the same for the texts that the events of a turn write out.
+	// maxBytes is the same for the texts that the events of a turn write out, and maxWork for those that it reads and makes.
 	maxBytes = 1 << 20
+	maxWork  = 16 << 20
 	// maxPayload is how large the result of a task and the output of a state may be, in bytes of JSON.
 	maxPayload = 262_144
 	// snapshotEvery is after how many events a snapshot is due. A load folds at most 500: those, and what comes while the
@@ -88,6 +89,7 @@ type decider struct {
 	err  error // the first fault that ends the turn
 
 	size      int // bytes of the texts written so far
+	work      int // bytes of the texts read and made so far
 	unsettled []failed
 	touched   []touched
 	touchedAt map[history.UnitKey]int // by unit, once there are many
@@ -123,7 +125,7 @@ func (d *decider) faultf(format string, args ...any) { d.fault(fmt.Errorf(format
 
 // full tells that the turn must not go on by itself.
 func (d *decider) full() bool {
-	return d.err != nil || len(d.t.Events) >= maxEvents || d.size >= maxBytes
+	return d.err != nil || len(d.t.Events) >= maxEvents || d.size >= maxBytes || d.work >= maxWork
 }
 
 // open records the start and enters the first state.

@@ -27,8 +27,8 @@
 //   - Events are the only way in which the state changes, so whoever folds them has the same state.
 //   - Effects on the task queue compare the beginning with the end of the turn: an offer that is made and resolved within
 //     one turn never becomes a row.
-//   - A turn ends, whatever the document: after maxEvents events, or maxBytes of texts, the rest waits for the next turn,
-//     which is due at once.
+//   - A turn ends, whatever the document: after maxEvents events, maxBytes of texts written, or maxWork of texts read, the
+//     rest waits for the next turn, which is due at once.
 //   - Every command is answered. One that does not fit is answered as stale, duplicate, finished or refused, and changes
 //     nothing.
 package decide

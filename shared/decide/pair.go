@@ -27,6 +27,7 @@ func (d *decider) value(text []byte) expr.Value {
 			return d.pairs[i].value
 		}
 	}
+	d.work += len(text)
 	v, err := expr.Parse(text)
 	if err != nil {
 		d.faultf("a text of the state: %w", err)
@@ -44,6 +45,7 @@ func (d *decider) text(v expr.Value) []byte {
 		}
 	}
 	text := expr.Marshal(v)
+	d.work += len(text)
 	d.keep(text, v)
 	return text
 }

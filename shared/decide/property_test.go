@@ -434,3 +434,18 @@ func TestWideMap(t *testing.T) {
 	}
 	w.handle(history.Command{Kind: history.KindCancel})
 }
+
+// TestReadingLargeTextsCutsTheTurn has states that write little and read much.
+func TestReadingLargeTextsCutsTheTurn(t *testing.T) {
+	w := newWorld(t, parse(t, `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"B"},
+		"B":{"Type":"Pass","Parameters":{"n.$":"$$.Execution.Input.n"},"ResultPath":"$.n","Next":"A"}}}`))
+	input, _ := json.Marshal(object{"n": 1, "big": string(bytes.Repeat([]byte("x"), 200_000))})
+	turn := w.start(history.Start{Name: "loop", Input: input})
+	if n := len(turn.Events); n > 400 {
+		t.Errorf("a turn of %d events", n)
+	}
+	if n := len(history.EncodeEvents(turn.Events)); n > 250_000 {
+		t.Errorf("a row of %d bytes", n)
+	}
+	w.handle(history.Command{Kind: history.KindCancel})
+}
