@@ -47,7 +47,7 @@ var rules = map[string]rule{
 	"shared/node": {"a process that owns partitions; it knows no HTTP",
 		[]string{"shared/auth", "shared/decide", "shared/definition", "shared/expr", "shared/history", "shared/store", "shared/frontend", "shared/telemetry", "shared/wire", uuid, sync}},
 	"shared/api": {"routes over interfaces that it declares",
-		[]string{"shared/definition", "shared/expr", "shared/history", "shared/auth", "shared/telemetry", "shared/wire", uuid}},
+		[]string{"shared/definition", "shared/expr", "shared/history", "shared/auth", "shared/telemetry", "shared/wire", uuid, sync}},
 	"shared/auth":       {"who may do what", []string{"shared/wire"}},
 	"shared/config":     {"settings, read once at the edge", nil},
 	"shared/telemetry":  {"logs", nil},

@@ -61,7 +61,7 @@ type Cluster interface {
 
 // Readiness serves /v1/ready. It answers from memory.
 type Readiness interface {
-	Ready(ctx context.Context) wire.Health
+	Health() wire.Health
 }
 
 // Services are the areas that a process serves. A nil area has no routes.

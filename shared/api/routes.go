@@ -243,6 +243,6 @@ func ready(s Readiness, r *request) (answer, error) {
 	if err := r.read(nil, nil, nil); err != nil {
 		return answer{}, err
 	}
-	a := s.Ready(r.Context())
+	a := s.Health()
 	return unavailableIf(!a.Ready, a), nil
 }

@@ -38,7 +38,7 @@ func newRig(t *testing.T, change ...func(*api.Options)) *rig {
 		f(&o)
 	}
 	s := r.stub
-	r.handler = api.New(api.Services{Workers: s, Tasks: s, Executions: s, Workflows: s, Cluster: s, Readiness: s}, o)
+	r.handler = api.New(api.Services{Workers: s, Tasks: s, Executions: s, Workflows: s, Cluster: s, Readiness: readiness{s}}, o)
 	return r
 }
 
@@ -346,7 +346,7 @@ func TestRoutesThatAreNot(t *testing.T) {
 
 func TestFunctionServesItsOwnRoutesOnly(t *testing.T) {
 	s := &stub{ready: true}
-	services := api.Services{Workers: s, Tasks: s, Executions: s, Workflows: s, Cluster: s, Readiness: s}
+	services := api.Services{Workers: s, Tasks: s, Executions: s, Workflows: s, Cluster: s, Readiness: readiness{s}}
 	o := api.Options{Authenticator: auth.Open{}, Log: slog.New(slog.DiscardHandler), MaxBody: 4096, MaxPayload: 1024, Deadline: time.Second}
 	functions := map[string]int{}
 	for _, route := range api.Routes() {

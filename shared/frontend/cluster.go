@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/orrery-dev/orrery/shared/auth"
+	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
 	"github.com/orrery-dev/orrery/shared/wire"
 )
@@ -103,8 +104,12 @@ func ownerOf(o store.Owner) *wire.Owner {
 // Health shows the process and the cluster around it. A function is ready when a node is live: without one, executions
 // start and reports are taken, and nothing else proceeds. A database that cannot be read makes every process unready.
 func (f *Frontend) Health(ctx context.Context, _ auth.Call) (wire.Health, error) {
-	h, owned := f.host.Health()
+	h := f.host.Health()
 	h.Version, h.Nodes = f.options.Version, []wire.Node{}
+	owned, err := f.owned(ctx, h.Node)
+	if err != nil {
+		return unhealthy(h, "the database cannot be read"), nil
+	}
 	depths, err := f.store.Depths(ctx, owned)
 	if err != nil {
 		return unhealthy(h, "the database cannot be read"), nil
@@ -128,6 +133,24 @@ func (f *Frontend) Health(ctx context.Context, _ auth.Call) (wire.Health, error)
 		h.Ready = true
 	}
 	return h, nil
+}
+
+// owned are the partitions of a node, none where there is none.
+func (f *Frontend) owned(ctx context.Context, n *wire.NodeHealth) ([]history.Partition, error) {
+	if n == nil {
+		return nil, nil
+	}
+	owners, _, err := f.store.Partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ps []history.Partition
+	for _, o := range owners {
+		if o.Fence != 0 && o.Incarnation == n.Incarnation {
+			ps = append(ps, o.Partition)
+		}
+	}
+	return ps, nil
 }
 
 func unhealthy(h wire.Health, reason string) wire.Health {

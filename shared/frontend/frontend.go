@@ -82,8 +82,8 @@ type Host interface {
 	// caller calls forget in any case.
 	AwaitEnd(ctx context.Context, id history.ExecutionID) (rung <-chan struct{}, forget func(), err error)
 	AwaitReply(e store.EntryRef) (rung <-chan struct{}, forget func())
-	// Health is the host's own part of it, and the partitions that it owns.
-	Health() (wire.Health, []history.Partition)
+	// Health is the host's own part of it, known without a look into the database.
+	Health() wire.Health
 }
 
 // Options are the settings of a frontend.
@@ -139,9 +139,7 @@ func (function) AwaitEnd(context.Context, history.ExecutionID) (<-chan struct{},
 
 func (function) AwaitReply(store.EntryRef) (<-chan struct{}, func()) { return nil, func() {} }
 
-func (function) Health() (wire.Health, []history.Partition) {
-	return wire.Health{Role: wire.RoleFunction}, nil
-}
+func (function) Health() wire.Health { return wire.Health{Role: wire.RoleFunction} }
 
 // cluster is what all processes share: the settings, and the signer of their key.
 type cluster struct {

@@ -1,0 +1,73 @@
+// Command node is the long-lived container: a function whose trigger is 'always'. It owns partitions, drives their
+// executions, and serves every route of the API. SIGTERM and SIGINT stop it cleanly.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/orrery-dev/orrery/shared/api"
+	"github.com/orrery-dev/orrery/shared/auth"
+	"github.com/orrery-dev/orrery/shared/config"
+	"github.com/orrery-dev/orrery/shared/frontend"
+	"github.com/orrery-dev/orrery/shared/node"
+	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	switch err := start(ctx); {
+	case errors.Is(err, config.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// start runs the node until ctx ends or it cannot go on.
+func start(ctx context.Context) error {
+	c, err := config.Load(config.Node, os.Args[1:], os.LookupEnv, os.Stdout)
+	if err != nil {
+		return err
+	}
+	callers := auth.Open{}
+	if err := auth.CheckListen(c.Listen, callers, c.Insecure); err != nil {
+		return err
+	}
+	log := telemetry.NewLogger(os.Stderr, c.LogLevel)
+	db, err := store.Open(ctx, c.DirectURL, store.Options{MaxConns: c.PoolSize, Direct: true, Application: "orrery-node " + c.NodeID})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	beats, err := store.Open(ctx, c.DirectURL, store.Options{MaxConns: 1, Direct: true, Application: "orrery-heartbeat " + c.NodeID})
+	if err != nil {
+		return err
+	}
+	defer beats.Close()
+	n, err := node.New(node.Config{
+		ID: c.NodeID, Address: c.Address, NodeTimeout: c.NodeTimeout, SessionTimeout: c.SessionTimeout, Memory: c.Memory, Log: log,
+	}, db, beats)
+	if err != nil {
+		return err
+	}
+	front := n.Frontend(frontend.Options{
+		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout, Version: telemetry.Version(),
+	})
+	handler := api.New(
+		api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Cluster: front, Readiness: n},
+		api.Options{Authenticator: callers, Log: log, MaxBody: c.MaxBody, MaxPayload: c.MaxPayload, Deadline: c.RequestTimeout})
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	log.Info("listening", telemetry.KeyAddress, listener.Addr().String())
+	return api.Serve(ctx, listener, handler, c.RequestTimeout, n.Run)
+}
