@@ -10,7 +10,8 @@ import (
 	"github.com/orrery-dev/orrery/shared/wire"
 )
 
-// emptyRetry is how long a worker is asked to leave an empty queue alone.
+// emptyRetry is how long a function asks a worker to leave an empty queue alone. A node asks for nothing: a poll that
+// waits there costs nothing, and gets a task as it is written.
 const emptyRetry = time.Second
 
 // Poll claims tasks for a worker; it looks again, after pauses that grow, until there is one or the wait is over. A
@@ -33,7 +34,7 @@ func (f *Frontend) Poll(ctx context.Context, c auth.Call, q wire.PollRequest) (w
 	for i, t := range tasks {
 		a.Assignments[i] = assignmentOf(cl.signer, s.Namespace, t)
 	}
-	if len(tasks) == 0 {
+	if len(tasks) == 0 && f.options.Host == nil {
 		a.RetryAfter = emptyRetry
 	}
 	return a, nil

@@ -49,6 +49,18 @@ func (o *owner) Load(context.Context, []history.ExecutionID, store.LoadFrom) ([]
 	return []store.Loaded{{Execution: store.Execution{Name: "e", Status: history.Succeeded}}}, nil
 }
 
+func (o *owner) Settings(context.Context) (store.Settings, error) { return store.Settings{}, nil }
+
+func (o *owner) Session(_ context.Context, id string) (store.Session, error) {
+	return store.Session{ID: id, Registration: store.Registration{Namespace: 1}}, nil
+}
+
+func (o *owner) Touch(context.Context, []store.Touch) ([]string, error) { return nil, nil }
+
+func (o *owner) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+	return store.ClaimResult{}, nil
+}
+
 // bells is a host that rings when the owner answers; a deaf one loses every bell.
 type bells struct {
 	Host
@@ -64,6 +76,8 @@ func (b bells) await() (<-chan struct{}, func()) {
 	t := time.AfterFunc(time.Until(b.owner.answersAt), func() { close(rung) })
 	return rung, func() { t.Stop() }
 }
+
+func (b bells) Poll(context.Context, store.Poll, time.Time) ([]store.Assignment, error) { return nil, nil }
 
 func (b bells) AwaitReply(store.EntryRef) (<-chan struct{}, func()) { return b.await() }
 
@@ -140,4 +154,15 @@ func TestWaitFitsTheDeadline(t *testing.T) {
 			t.Errorf("answered after %v of 3s", took)
 		}
 	})
+}
+
+// TestOnlyFunctionsAskForAPause: a node's poll waits in memory, so its worker should be back at once.
+func TestOnlyFunctionsAskForAPause(t *testing.T) {
+	o := &owner{}
+	for host, want := range map[Host]time.Duration{nil: time.Second, bells{owner: o}: 0} {
+		a, err := New(o, Options{Host: host}).Poll(t.Context(), auth.Call{}, wire.PollRequest{SessionID: "s", PollID: "p", MaxTasks: 1})
+		if err != nil || len(a.Assignments) != 0 || a.RetryAfter != want {
+			t.Errorf("host %T: %+v, %v, want a pause of %v", host, a, err, want)
+		}
+	}
 }
