@@ -65,7 +65,7 @@ const (
 	CodeError = "Worker.Error" // any other error value
 	CodePanic = "Worker.Panic" // the handler panicked
 	CodeInput = "Worker.Input" // the input does not decode into the handler's type; not retried
-	// CodeOutput: the server refused the output (too large, not JSON that it takes); not retried.
+	// CodeOutput: the output does not encode as JSON, or the server refused it (too large, NUL in a text); not retried.
 	CodeOutput = "Worker.Output"
 )
 
@@ -83,7 +83,11 @@ func Handle[In, Out any](w *Worker, task string, version int, f func(ctx context
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(out)
+		text, err := json.Marshal(out)
+		if err != nil {
+			return nil, Finalf(CodeOutput, "%v", err)
+		}
+		return text, nil
 	})
 }
 
