@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/orrery-dev/orrery/shared/auth"
 	"github.com/orrery-dev/orrery/shared/history"
@@ -83,6 +85,9 @@ func (f *Frontend) report(ctx context.Context, c auth.Call, session string, repo
 	if session != "" {
 		// Contact is all that is wanted: a report under a session that is lost by now counts all the same.
 		_, _ = f.sessions.contact(ctx, session)
+	}
+	if !slices.ContainsFunc(outcomes, func(o store.ReportOutcome) bool { return o != store.ReportRetry }) {
+		return wire.ReportResponse{}, wire.Errorf(wire.Unavailable, "the executions are about to end").After(time.Second)
 	}
 	a := wire.ReportResponse{Results: make([]wire.ReportResult, len(reports))}
 	for i, o := range outcomes {

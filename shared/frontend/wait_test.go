@@ -2,6 +2,8 @@ package frontend
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,6 +61,18 @@ func (o *owner) Touch(context.Context, []store.Touch) ([]string, error) { return
 
 func (o *owner) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 	return store.ClaimResult{}, nil
+}
+
+// Report takes every report whose execution has an even number; the others are about to end.
+func (o *owner) Report(_ context.Context, rs []store.Report) ([]store.ReportOutcome, error) {
+	outcomes := make([]store.ReportOutcome, len(rs))
+	for i, r := range rs {
+		outcomes[i] = store.ReportAccepted
+		if r.Execution%2 == 1 {
+			outcomes[i] = store.ReportRetry
+		}
+	}
+	return outcomes, nil
 }
 
 // bells is a host that rings when the owner answers; a deaf one loses every bell.
@@ -164,5 +178,28 @@ func TestOnlyFunctionsAskForAPause(t *testing.T) {
 		if err != nil || len(a.Assignments) != 0 || a.RetryAfter != want {
 			t.Errorf("host %T: %+v, %v, want a pause of %v", host, a, err, want)
 		}
+	}
+}
+
+// TestReportsToSendAgain: one by one where something was taken, by the status where nothing was.
+func TestReportsToSendAgain(t *testing.T) {
+	f, signer := New(&owner{}, Options{}), NewSigner(nil)
+	report := func(executions ...history.ExecutionID) (outcomes []wire.ReportOutcome, err error) {
+		var q wire.UncertainRequest
+		for _, e := range executions {
+			q.Reports = append(q.Reports, wire.Uncertainty{Token: signer.Sign(Token{Namespace: 1, Execution: e})})
+		}
+		a, err := f.Uncertain(t.Context(), auth.Call{}, q)
+		for _, r := range a.Results {
+			outcomes = append(outcomes, r.Outcome)
+		}
+		return outcomes, err
+	}
+	if got, err := report(1, 2); err != nil || !slices.Equal(got, []wire.ReportOutcome{wire.ReportRetry, wire.ReportAccepted}) {
+		t.Errorf("one of two: %v, %v", got, err)
+	}
+	var e *wire.Error
+	if _, err := report(1, 3); !errors.As(err, &e) || e.Code != wire.Unavailable || e.RetryAfter != time.Second {
+		t.Errorf("both: %v", err)
 	}
 }

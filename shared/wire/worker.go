@@ -194,6 +194,7 @@ const (
 	ReportDuplicate ReportOutcome = "duplicate"
 	// ReportStale: the attempt, the unit or the execution is over; the report has no effect.
 	ReportStale ReportOutcome = "stale"
-	// ReportRetry: not taken now; send it again after a second.
+	// ReportRetry: not taken now; send it again after a second. Where this holds for every report of a request, the answer is
+	// a 503 instead.
 	ReportRetry ReportOutcome = "retry"
 )
