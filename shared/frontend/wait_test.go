@@ -91,7 +91,9 @@ func (b bells) await() (<-chan struct{}, func()) {
 	return rung, func() { t.Stop() }
 }
 
-func (b bells) Poll(context.Context, store.Poll, time.Time) ([]store.Assignment, error) { return nil, nil }
+func (b bells) Poll(context.Context, store.Poll, time.Time) ([]store.Assignment, error) {
+	return nil, nil
+}
 
 func (b bells) AwaitReply(store.EntryRef) (<-chan struct{}, func()) { return b.await() }
 
