@@ -21,12 +21,20 @@ import (
 	"github.com/orrery-dev/orrery/shared/wire"
 )
 
-var nodeBinary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "orrery-node-")
-	if err != nil {
-		return "", err
+var buildDir string // where TestMain has room for the node's binary
+
+func TestMain(m *testing.M) {
+	var err error
+	if buildDir, err = os.MkdirTemp("", "orrery-node-"); err != nil {
+		panic(err)
 	}
-	built, err := gateway.Build(context.Background(), dir, "node")
+	code := m.Run()
+	os.RemoveAll(buildDir)
+	os.Exit(code)
+}
+
+var nodeBinary = sync.OnceValues(func() (string, error) {
+	built, err := gateway.Build(context.Background(), buildDir, "node")
 	return built["node"], err
 })
 
