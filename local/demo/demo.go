@@ -42,11 +42,11 @@ func (d *demo) run(ctx context.Context, limit time.Duration) error {
 	defer cancel()
 	var warehouse sync.WaitGroup
 	defer warehouse.Wait()
-	work, ctx := errgroup.WithContext(ctx)
-	work.Go(func() error { return d.start(ctx, &warehouse) })
-	work.Go(func() error { return d.watch(ctx) })
+	work, running := errgroup.WithContext(ctx)
+	work.Go(func() error { return d.start(running, &warehouse) })
+	work.Go(func() error { return d.watch(running) })
 	if err := work.Wait(); err != nil {
-		return errors.Join(err, context.Cause(ctx))
+		return err
 	}
 	return d.report(ctx)
 }
@@ -121,7 +121,7 @@ func (d *demo) watch(ctx context.Context) error {
 				ended++
 			}
 		}
-		fmt.Printf("demo: %4.0f s  started %3d  running %3d  ended %3d  packed %3d\n", time.Since(d.begun).Seconds(),
+		fmt.Printf("demo: %3.0f s  started %3d  running %3d  ended %3d  packed %3d\n", time.Since(d.begun).Seconds(),
 			d.started.Load(), len(all)-ended, ended, d.signals.Load())
 		if ended == len(d.orders) {
 			return nil
