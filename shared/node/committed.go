@@ -151,6 +151,9 @@ func (l *loop) free(it *item) {
 	for _, h := range it.handed {
 		l.node.polls.release(h.poll, 1)
 	}
+	if len(it.handed) > 0 {
+		l.node.claims.ring() // for those that look for what is claimed under their ids
+	}
 	it.handed = nil
 }
 
@@ -191,7 +194,6 @@ func (l *loop) freeFailed(it *item) {
 		for _, h := range it.handed {
 			l.node.polls.recall(h.poll)
 		}
-		defer l.node.claims.ring()
 	}
 	l.free(it)
 }

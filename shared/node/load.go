@@ -142,6 +142,9 @@ func (m loads) apply(l *loop) {
 			continue
 		}
 		x := m.found[e.id]
+		if m.err == nil && x != nil {
+			l.learn(e, x)
+		}
 		switch {
 		case m.err != nil:
 			l.loadFailed(e, m.err)
@@ -176,15 +179,14 @@ func (l *loop) wake(e *execution, x *loaded) {
 		l.held[e.id] = true
 	}
 	l.setWake(e, x.row.WakeAt)
-	l.learn(e)
 }
 
 // learn finds out what became of a commit whose outcome was unknown. The turn's number tells: while the epoch is the same,
 // nobody else can have written it (I1, I2).
-func (l *loop) learn(e *execution) {
+func (l *loop) learn(e *execution, x *loaded) {
 	it := e.unsure
 	e.unsure = nil
-	if it == nil || it.Turn == nil || len(it.Turn.Events) == 0 || it.Epoch != e.epoch || e.state.LastSeq() < it.Turn.Seq {
+	if it == nil || it.Turn == nil || len(it.Turn.Events) == 0 || it.Epoch != x.epoch || x.row.Seq < it.Turn.Seq {
 		return
 	}
 	for _, r := range it.Turn.Replies {

@@ -215,8 +215,9 @@ func (m *memory) Claim(_ context.Context, q store.ClaimRequest) (store.ClaimResu
 				}
 			}
 		}
+		recalled := n > 0
 		for _, k := range m.tasks {
-			if n > 0 && p.Recall || n >= p.Max {
+			if recalled || n >= p.Max {
 				break
 			}
 			if k.state == "queued" && slices.Contains(p.Contracts, k.Contract) && (k.language == "" || k.language == p.Language) {

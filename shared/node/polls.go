@@ -153,12 +153,13 @@ func (ps *polls) delist(p *poll) {
 	}
 }
 
-// reserve takes a place in the poll that has waited longest among those that can take the offer; nil when none can.
+// reserve takes a place in the poll that has waited longest among those that can take the offer; nil when none can. A poll
+// that must look first for what it was given before takes nothing until it has.
 func (ps *polls) reserve(ns history.NamespaceID, c history.Contract, language string) *poll {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, p := range ps.waiting[lane{ns, c}] {
-		if p.speaks(language) {
+		if p.speaks(language) && !p.Recall {
 			ps.take(p, 1)
 			return p
 		}
