@@ -36,6 +36,7 @@ const (
 var rules = map[string]rule{
 	"shared/expr":       {"pure, and the innermost", nil},
 	"shared/history":    {"pure: the words that everybody else speaks", nil},
+	"shared/schedule":   {"pure: the calendar", nil},
 	"shared/definition": {"pure: documents to machines", []string{"shared/expr", "shared/history", yaml, schema}},
 	"shared/decide":     {"pure: a decision depends on its arguments only (I4)", []string{"shared/definition", "shared/expr", "shared/history"}},
 	"shared/wire":       {"what clients import: nothing but the standard library", nil},
@@ -67,7 +68,7 @@ var forbiddenCalls = map[string][]string{
 	"crypto/rand":  {"*"},
 }
 
-var pure = []string{"shared/expr", "shared/history", "shared/definition", "shared/decide"}
+var pure = []string{"shared/expr", "shared/history", "shared/schedule", "shared/definition", "shared/decide"}
 
 type source struct {
 	pkg  string // path below the module
