@@ -33,6 +33,7 @@ type options struct {
 	rounds           int
 	out              string
 	cpuProfile       string
+	statements       int
 }
 
 // scenario is one load shape.
@@ -80,6 +81,7 @@ func parse(args []string) (options, []scenario, error) {
 	f.IntVar(&o.rounds, "rounds", 1, "rounds over the scenarios")
 	f.StringVar(&o.out, "out", "", "append each run as a JSON line to this file")
 	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write the node's CPU profile of the measured time to this file")
+	f.IntVar(&o.statements, "statements", 0, "show so many statements that cost the database most (pg_stat_statements)")
 	f.Usage = func() {
 		fmt.Fprintln(f.Output(), "usage: bench [flags] [SCENARIO...]\n\nscenarios (all when none is named):")
 		for _, s := range scenarios {
@@ -109,7 +111,7 @@ func parse(args []string) (options, []scenario, error) {
 
 // runAll gives every run a fresh database and a fresh node.
 func runAll(ctx context.Context, o options, chosen []scenario) error {
-	b, err := newBench(ctx)
+	b, err := newBench(ctx, o)
 	if err != nil {
 		return err
 	}

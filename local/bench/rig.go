@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -32,7 +33,7 @@ var settings = map[string]string{
 	"max_wal_size": "8GB", "checkpoint_timeout": "30min", "jit": "off",
 }
 
-func newBench(ctx context.Context) (*bench, error) {
+func newBench(ctx context.Context, o options) (*bench, error) {
 	dir, err := os.MkdirTemp("", "orrery-bench-")
 	if err != nil {
 		return nil, err
@@ -43,7 +44,11 @@ func newBench(ctx context.Context) (*bench, error) {
 		b.close()
 		return nil, fmt.Errorf("build the node (run this in the repository's root): %w\n%s", err, out)
 	}
-	if b.server, err = pgserver.Start(ctx, pgserver.Options{Settings: settings}); err != nil {
+	with := maps.Clone(settings)
+	if o.statements > 0 {
+		with["shared_preload_libraries"] = "pg_stat_statements"
+	}
+	if b.server, err = pgserver.Start(ctx, pgserver.Options{Settings: with}); err != nil {
 		b.close()
 		return nil, err
 	}
@@ -92,6 +97,9 @@ func (b *bench) once(ctx context.Context, s scenario, o options) (result, error)
 	r.meter = meter{conn: conn, postmaster: b.server.Pid(), node: r.node.Process.Pid}
 	res, err := s.run(ctx, r, o)
 	res.Scenario = s.name
+	if err == nil && o.statements > 0 {
+		err = printStatements(ctx, conn, o.statements, res.Steps)
+	}
 	return res, err
 }
 
@@ -174,6 +182,11 @@ func (r *rig) measure(ctx context.Context, o options) error {
 				fmt.Fprintln(os.Stderr, "bench: CPU profile:", err)
 			}
 		}()
+	}
+	if o.statements > 0 {
+		if _, err := r.meter.conn.Exec(ctx, "create extension if not exists pg_stat_statements; select pg_stat_statements_reset()"); err != nil {
+			return err
+		}
 	}
 	return r.meter.start(ctx)
 }
