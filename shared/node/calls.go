@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/orrery-dev/orrery/shared/history"
@@ -158,117 +157,6 @@ func (l *loop) call(ctx context.Context, c *call) (history.Reply, error) {
 		}
 	case <-ctx.Done():
 		return history.Reply{}, ctx.Err()
-	}
-}
-
-// Report takes reports of workers: those for executions of this node go to its loop, all others to the inboxes of their
-// owners.
-func (n *Node) Report(ctx context.Context, rs []store.Report) ([]store.ReportOutcome, error) {
-	outcomes := make([]store.ReportOutcome, len(rs))
-	errs := make([]error, len(rs))
-	if l := n.serving(); l != nil {
-		var calls sync.WaitGroup
-		for i := range rs {
-			calls.Go(func() { outcomes[i], errs[i] = l.report(ctx, &rs[i]) })
-		}
-		calls.Wait()
-	} else {
-		for i := range errs {
-			errs[i] = errElsewhere
-		}
-	}
-	var rest []store.Report
-	var places []int
-	for i, err := range errs {
-		switch {
-		case errors.Is(err, errElsewhere):
-			rest = append(rest, rs[i])
-			places = append(places, i)
-		case err != nil:
-			return nil, err // the caller sends all of them again: what was applied is a duplicate then
-		}
-	}
-	if len(rest) == 0 {
-		return outcomes, nil
-	}
-	sent, err := n.store.Report(ctx, rest)
-	if err != nil {
-		return nil, err
-	}
-	for i, place := range places {
-		outcomes[place] = sent[i]
-	}
-	return outcomes, nil
-}
-
-// report is one report for the loop.
-func (l *loop) report(ctx context.Context, r *store.Report) (store.ReportOutcome, error) {
-	reply, err := l.call(ctx, &call{execution: r.Execution, command: history.Command{
-		Kind: r.Kind, Row: r.Row, Claim: history.Claim{Session: r.Session, Worker: r.Worker}, Output: r.Output,
-		Failure: r.Failure, Reason: r.Reason, RequestID: r.RequestID,
-	}})
-	if err != nil {
-		return "", err
-	}
-	switch reply.Outcome {
-	case history.Applied:
-		return store.ReportAccepted, nil
-	case history.Duplicate:
-		return store.ReportDuplicate, nil
-	}
-	return store.ReportStale, nil
-}
-
-// Send sends a command of a client: to the loop when its execution is loaded here, else to the inbox of its owner. What
-// has an idempotency key goes to the inbox in any case, because the key is written with the entry.
-func (n *Node) Send(ctx context.Context, m store.Message) (store.Sent, error) {
-	l := n.serving()
-	if l != nil && m.Key == "" {
-		reply, err := l.call(ctx, &call{name: name{m.Namespace, m.Name}, command: m.Command})
-		if err == nil {
-			return store.Sent{Outcome: store.SendQueued, Reply: &reply}, nil
-		}
-		if !errors.Is(err, errElsewhere) {
-			return store.Sent{}, err
-		}
-	}
-	if l != nil {
-		m.From = l.fence
-	}
-	sent, err := n.store.Send(ctx, m)
-	if l != nil && err == nil && sent.Outcome == store.SendQueued {
-		l.send(l.ctx, sentHere{}) // the owner is rung, but not the sender
-	}
-	return sent, err
-}
-
-// Start writes the first turn of a new execution through the loop: it gets a partition of this node, shares a commit, and
-// its tasks may go to polls that wait here.
-func (n *Node) Start(ctx context.Context, it store.Item) (store.Started, error) {
-	l := n.serving()
-	if l == nil || !n.Ready() {
-		return store.Started{}, errNotReady
-	}
-	machine, err := n.machines.get(ctx, it.New.Definition)
-	if err != nil {
-		return store.Started{}, err
-	}
-	s := &start{machine: machine, item: it, answer: make(chan startAnswer, 1)}
-	if !l.send(ctx, s) {
-		return store.Started{}, errNotReady
-	}
-	select {
-	case a := <-s.answer:
-		return a.started, a.err
-	case <-l.ended:
-		select {
-		case a := <-s.answer:
-			return a.started, a.err
-		default:
-			return store.Started{}, errNotReady
-		}
-	case <-ctx.Done():
-		return store.Started{}, ctx.Err()
 	}
 }
 

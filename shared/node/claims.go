@@ -218,7 +218,7 @@ func (c *claimer) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if !c.node.Ready() {
+		if c.node.notReady() != "" {
 			continue // a node that is not ready claims nothing; its polls are answered empty
 		}
 		more, err := c.claim(ctx)

@@ -122,8 +122,8 @@ func TestQuickRestartWaitsForTheOldOne(t *testing.T) {
 		a.die()
 		again := c.run("a")
 		time.Sleep(7 * time.Second)
-		if !again.Ready() || c.db.owned("a") != 16 {
-			t.Fatalf("ready %v, owns %d of 16", again.Ready(), c.db.owned("a"))
+		if again.notReady() != "" || c.db.owned("a") != 16 {
+			t.Fatalf("ready %v, owns %d of 16", again.notReady() == "", c.db.owned("a"))
 		}
 		c.complete(again, c.poll(again, "s", "p", 1)[0])
 		c.wantEnd(id, history.Succeeded, time.Second)
@@ -153,7 +153,7 @@ func TestFrozenNodeChangesNothing(t *testing.T) {
 		late := make(chan store.ReportOutcome, 1)
 		go func() { late <- c.complete(a, x) }()
 		time.Sleep(8 * time.Second)
-		if a.Ready() {
+		if a.notReady() == "" {
 			t.Error("a node without a confirmed heartbeat is ready")
 		}
 		if n := c.db.owned("b"); n != 16 {
@@ -168,8 +168,8 @@ func TestFrozenNodeChangesNothing(t *testing.T) {
 		}
 		c.wantEnd(id, history.Succeeded, time.Second)
 		time.Sleep(3 * time.Second)
-		if !a.Ready() || a.serving().fence == fence || c.db.owned("a") == 0 {
-			t.Errorf("the woken node: ready %v, fence %d (was %d), owns %d", a.Ready(), a.serving().fence, fence, c.db.owned("a"))
+		if a.notReady() != "" || a.serving().fence == fence || c.db.owned("a") == 0 {
+			t.Errorf("the woken node: ready %v, fence %d (was %d), owns %d", a.notReady() == "", a.serving().fence, fence, c.db.owned("a"))
 		}
 	})
 }

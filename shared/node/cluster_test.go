@@ -33,9 +33,11 @@ func newCluster(t *testing.T, document string) *cluster {
 	return &cluster{t: t, db: db, machine: db.document(t, 1, document)}
 }
 
-// member is a node that runs, and how to stop it.
+// member is a node that runs, with what its frontend uses, and how to stop it.
 type member struct {
 	*Node
+	local
+	host
 	stop func() error
 }
 
@@ -45,7 +47,7 @@ func (c *cluster) join(id string, change ...func(*Config)) *member {
 	m := c.run(id, change...)
 	time.Sleep(10 * time.Millisecond)
 	synctest.Wait()
-	if !m.Ready() {
+	if m.notReady() != "" {
 		c.t.Fatalf("node %s is not ready: %s", id, m.notReady())
 	}
 	return m
@@ -69,7 +71,7 @@ func (c *cluster) run(id string, change ...func(*Config)) *member {
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
 	stopped := false
-	m := &member{Node: n}
+	m := &member{Node: n, local: local{c.db, n}, host: host{n}}
 	m.stop = func() error {
 		if stopped {
 			return nil
@@ -99,7 +101,7 @@ func (c *cluster) startNamed(m *member, name string) (history.ExecutionID, error
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	started, err := m.Start(context.Background(), store.Item{Turn: &turn, New: &store.NewExecution{
+	started, err := m.local.Start(context.Background(), store.Item{Turn: &turn, New: &store.NewExecution{
 		Namespace: 1, Name: name, Definition: 1, InputHash: []byte("x"),
 	}})
 	return started.Execution, err
@@ -124,7 +126,7 @@ func pollOf(session, id string, max int) store.Poll {
 // poll polls and fails the test unless it brings exactly n tasks. It may be called in any goroutine.
 func (c *cluster) poll(m *member, session, id string, n int) []store.Assignment {
 	c.t.Helper()
-	got, err := m.Poll(context.Background(), pollOf(session, id, max(n, 1)), time.Now().Add(20*time.Second))
+	got, err := m.host.Poll(context.Background(), pollOf(session, id, max(n, 1)), time.Now().Add(20*time.Second))
 	if err != nil || len(got) != n {
 		c.t.Errorf("poll %s of %s: got %d tasks, %v; want %d", id, session, len(got), err, n)
 		return make([]store.Assignment, n)

@@ -158,7 +158,7 @@ func TestFenceLostDuringACommit(t *testing.T) {
 			t.Errorf("report: %v", out)
 		}
 		c.wantEnd(id, history.Succeeded, 10*time.Second)
-		if !n.Ready() {
+		if n.notReady() != "" {
 			t.Error("the node has not joined again")
 		}
 	})
@@ -189,7 +189,7 @@ func TestReleaseDuringACommit(t *testing.T) {
 		for _, id := range ids {
 			c.wantEnd(id, history.Succeeded, 10*time.Second)
 		}
-		if c.db.owned("a") == 0 || c.db.owned("b") == 0 || !b.Ready() {
+		if c.db.owned("a") == 0 || c.db.owned("b") == 0 || b.notReady() != "" {
 			t.Errorf("a owns %d, b owns %d", c.db.owned("a"), c.db.owned("b"))
 		}
 	})

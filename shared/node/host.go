@@ -2,6 +2,9 @@ package node
 
 import (
 	"context"
+	"errors"
+	"sync"
+	"time"
 
 	"github.com/orrery-dev/orrery/shared/frontend"
 	"github.com/orrery-dev/orrery/shared/history"
@@ -9,65 +12,217 @@ import (
 	"github.com/orrery-dev/orrery/shared/wire"
 )
 
-// Frontend makes what serves the API in this process: the node itself where it owns what a call is about or holds the
-// poll, else what every process does.
+// Frontend makes the frontend through which the node serves every area of the API. It is the one of functions, over a
+// store with short cuts: what concerns an execution of this node goes to its loop, everything else to the database.
 func (n *Node) Frontend(o frontend.Options) *frontend.Frontend {
-	o.Host = n
-	return frontend.New(hosted{n.store, n}, o)
+	o.Host = host{n}
+	return frontend.New(local{n.store, n}, o)
 }
 
-// hosted is the store of the node's frontend: what the node serves itself does not reach the database by this way.
-type hosted struct {
+// Ready is the node's own part of its health, from memory.
+func (n *Node) Ready(context.Context) wire.Health { return host{n}.Health() }
+
+// local is the database with the short cuts of a node.
+type local struct {
 	Store
 	node *Node
 }
 
-func (h hosted) Start(ctx context.Context, it store.Item) (store.Started, error) {
-	return h.node.Start(ctx, it)
-}
-
-func (h hosted) Report(ctx context.Context, rs []store.Report) ([]store.ReportOutcome, error) {
-	return h.node.Report(ctx, rs)
-}
-
-func (h hosted) Send(ctx context.Context, m store.Message) (store.Sent, error) {
-	return h.node.Send(ctx, m)
-}
-
-func (h hosted) Touch(ctx context.Context, ts []store.Touch) (gone []string, err error) {
-	return h.node.Touch(ctx, ts)
-}
-
-// AwaitEnd begins to wait for the end of an execution: whoever ends it finds the node's flag and rings.
-func (n *Node) AwaitEnd(ctx context.Context, id history.ExecutionID) (rung <-chan struct{}, forget func(), err error) {
-	rung, forget = n.ends.add(id)
-	i := n.current.Load()
-	if i == nil {
-		return rung, forget, nil // nobody rings a node that is no member; its caller looks again by itself
+// Report takes reports of workers: those for executions of this node go to its loop, all others to the inboxes of their
+// owners.
+func (s local) Report(ctx context.Context, rs []store.Report) ([]store.ReportOutcome, error) {
+	outcomes := make([]store.ReportOutcome, len(rs))
+	errs := make([]error, len(rs))
+	l := s.node.serving()
+	var calls sync.WaitGroup
+	for i := range rs {
+		if l == nil {
+			errs[i] = errElsewhere
+			continue
+		}
+		calls.Go(func() { outcomes[i], errs[i] = l.report(ctx, &rs[i]) })
 	}
-	if err := n.store.AwaitEnd(ctx, i.fence, id); err != nil {
+	calls.Wait()
+	var rest []store.Report
+	var places []int
+	for i, err := range errs {
+		switch {
+		case errors.Is(err, errElsewhere):
+			rest = append(rest, rs[i])
+			places = append(places, i)
+		case err != nil:
+			return nil, err // the caller sends all of them again: what was applied is a duplicate then
+		}
+	}
+	if len(rest) == 0 {
+		return outcomes, nil
+	}
+	sent, err := s.Store.Report(ctx, rest)
+	if err != nil {
+		return nil, err
+	}
+	for i, place := range places {
+		outcomes[place] = sent[i]
+	}
+	return outcomes, nil
+}
+
+// report has the loop apply one report.
+func (l *loop) report(ctx context.Context, r *store.Report) (store.ReportOutcome, error) {
+	reply, err := l.call(ctx, &call{execution: r.Execution, command: history.Command{
+		Kind: r.Kind, Row: r.Row, Claim: history.Claim{Session: r.Session, Worker: r.Worker}, Output: r.Output,
+		Failure: r.Failure, Reason: r.Reason, RequestID: r.RequestID,
+	}})
+	if err != nil {
+		return "", err
+	}
+	switch reply.Outcome {
+	case history.Applied:
+		return store.ReportAccepted, nil
+	case history.Duplicate:
+		return store.ReportDuplicate, nil
+	}
+	return store.ReportStale, nil
+}
+
+// Send sends a command of a client: to the loop when its execution is loaded here, else to the inbox of its owner. What
+// has an idempotency key goes to the inbox in any case, because the key is written with the entry.
+func (s local) Send(ctx context.Context, m store.Message) (store.Sent, error) {
+	l := s.node.serving()
+	if l == nil {
+		return s.Store.Send(ctx, m)
+	}
+	if m.Key == "" {
+		reply, err := l.call(ctx, &call{name: name{m.Namespace, m.Name}, command: m.Command})
+		if err == nil {
+			return store.Sent{Outcome: store.SendQueued, Reply: &reply}, nil
+		}
+		if !errors.Is(err, errElsewhere) {
+			return store.Sent{}, err
+		}
+	}
+	m.From = l.fence
+	sent, err := s.Store.Send(ctx, m)
+	if err == nil && sent.Outcome == store.SendQueued {
+		l.send(l.ctx, sentHere{}) // the store rings the owner, but not the sender
+	}
+	return sent, err
+}
+
+// Start writes the first turn of a new execution through the loop: it gets a partition of this node, shares a commit, and
+// its tasks may go to polls that wait here.
+func (s local) Start(ctx context.Context, it store.Item) (store.Started, error) {
+	l := s.node.serving()
+	if l == nil || s.node.notReady() != "" {
+		return store.Started{}, errNotReady
+	}
+	machine, err := s.node.machines.get(ctx, it.New.Definition)
+	if err != nil {
+		return store.Started{}, err
+	}
+	x := &start{machine: machine, item: it, answer: make(chan startAnswer, 1)}
+	if !l.send(ctx, x) {
+		return store.Started{}, errNotReady
+	}
+	select {
+	case a := <-x.answer:
+		return a.started, a.err
+	case <-l.ended:
+		select {
+		case a := <-x.answer:
+			return a.started, a.err
+		default:
+			return store.Started{}, errNotReady // it was in the channel still
+		}
+	case <-ctx.Done():
+		return store.Started{}, ctx.Err()
+	}
+}
+
+// Touch notes contact with workers' sessions, for the next heartbeat.
+func (s local) Touch(_ context.Context, ts []store.Touch) (gone []string, err error) {
+	return s.node.contacts.touch(ts), nil
+}
+
+// host lets the requests of a frontend wait for bells.
+type host struct{ node *Node }
+
+// Poll waits for tasks until end. No tasks and no error is an empty queue. A poll whose context ends gives back what came
+// for it.
+func (h host) Poll(ctx context.Context, q store.Poll, end time.Time) ([]store.Assignment, error) {
+	n := h.node
+	if n.notReady() != "" {
+		return nil, errNotReady
+	}
+	p, recall := n.polls.add(q)
+	n.claims.arrived(p, recall)
+	got, err := n.polls.wait(ctx, p, end)
+	if err == nil {
+		return got, nil
+	}
+	if l := n.serving(); l != nil && len(got) > 0 {
+		l.send(l.ctx, claimedHere{tasks: got, back: got})
+	}
+	return nil, err
+}
+
+// AwaitEnd begins to wait for the end of an execution. For one of another node the flag is left there that has the end ring
+// here; this node's own ends are known without.
+func (h host) AwaitEnd(ctx context.Context, id history.ExecutionID) (<-chan struct{}, func(), error) {
+	rung, forget := h.node.ends.add(id)
+	l := h.node.serving()
+	if l == nil || l.has(ctx, id) {
+		return rung, forget, nil
+	}
+	if err := h.node.store.AwaitEnd(ctx, l.fence, id); err != nil {
 		forget()
 		return nil, nil, err
 	}
 	return rung, forget, nil
 }
 
-// AwaitReply begins to wait for the reply to an entry that this node has sent.
-func (n *Node) AwaitReply(e store.EntryRef) (rung <-chan struct{}, forget func()) {
-	return n.replies.add(e)
+// AwaitReply begins to wait for the reply to an entry.
+func (h host) AwaitReply(e store.EntryRef) (<-chan struct{}, func()) { return h.node.replies.add(e) }
+
+// Health tells how the node stands, from memory.
+func (h host) Health() wire.Health {
+	n := h.node
+	age, _ := n.standing.age()
+	out := wire.Health{Role: wire.RoleNode, Reason: n.notReady(), Nodes: []wire.Node{}, Node: &wire.NodeHealth{
+		ID: n.config.ID, Partitions: int(n.gauges.owned.Load()), Loaded: int(n.gauges.loaded.Load()),
+		HeartbeatAgeMS: age.Milliseconds(),
+	}}
+	out.Ready = out.Reason == ""
+	if i := n.current.Load(); i != nil {
+		out.Node.Incarnation = i.id
+	}
+	return out
 }
 
-// Health is what the node knows of itself, without a look into the database.
-func (n *Node) Health() wire.Health {
-	h := wire.Health{Role: wire.RoleNode, Reason: n.notReady(), Nodes: []wire.Node{}, Node: &wire.NodeHealth{
-		ID: n.config.ID, Partitions: int(n.gauges.owned.Load()), Loaded: int(n.gauges.loaded.Load()),
-	}}
-	h.Ready = h.Reason == ""
-	if i := n.current.Load(); i != nil {
-		h.Node.Incarnation = i.id
+// ask asks the loop whether it knows the execution as one of its own.
+type ask struct {
+	execution history.ExecutionID
+	answer    chan bool // capacity 1
+}
+
+func (m ask) apply(l *loop) {
+	_, known := l.executions[m.execution]
+	p, located := l.located.get(m.execution)
+	_, owned := l.owned[p]
+	m.answer <- known || located && owned
+}
+
+// has tells whether the execution is this node's, as far as it knows.
+func (l *loop) has(ctx context.Context, id history.ExecutionID) bool {
+	m := ask{id, make(chan bool, 1)}
+	if !l.send(ctx, m) {
+		return false
 	}
-	if age, ok := n.standing.age(); ok {
-		h.Node.HeartbeatAgeMS = age.Milliseconds()
+	select {
+	case known := <-m.answer:
+		return known
+	case <-l.ended:
+	case <-ctx.Done():
 	}
-	return h
+	return false
 }

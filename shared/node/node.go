@@ -130,11 +130,8 @@ func (n *Node) serving() *loop {
 
 func (n *Node) because(reason string) { n.reason.Store(&reason) }
 
-// Ready tells whether the node does its work: started, neither a duplicate nor fenced nor stopping, and with a heartbeat
-// confirmed that was sent less than a node timeout ago.
-func (n *Node) Ready() bool { return n.notReady() == "" }
-
-// notReady says why the node is not ready; empty when it is.
+// notReady says why the node is not ready, empty when it is: started, neither a duplicate nor fenced nor stopping, and with a
+// heartbeat confirmed that was sent less than a node timeout ago.
 func (n *Node) notReady() string {
 	if n.stopping.Load() {
 		return "stopping"
@@ -146,27 +143,4 @@ func (n *Node) notReady() string {
 		return "the last confirmed heartbeat is too old"
 	}
 	return ""
-}
-
-// Poll waits for tasks until end. No tasks and no error is an empty queue. A poll whose context ends gives back what came
-// for it.
-func (n *Node) Poll(ctx context.Context, q store.Poll, end time.Time) ([]store.Assignment, error) {
-	if !n.Ready() {
-		return nil, errNotReady
-	}
-	p, recall := n.polls.add(q)
-	n.claims.arrived(p, recall)
-	got, err := n.polls.wait(ctx, p, end)
-	if err == nil {
-		return got, nil
-	}
-	if l := n.serving(); l != nil && len(got) > 0 {
-		l.send(l.ctx, claimedHere{tasks: got, back: got})
-	}
-	return nil, err
-}
-
-// Touch notes contact with workers' sessions, for the next heartbeat.
-func (n *Node) Touch(_ context.Context, ts []store.Touch) (gone []string, err error) {
-	return n.contacts.touch(ts), nil
 }

@@ -338,6 +338,7 @@ func (l *loop) dropPartition(p history.Partition) {
 		if e.partition == p {
 			l.forget(e, errElsewhere)
 			delete(l.held, e.id)
+			l.node.ends.rang(e.id) // who waits for its end looks again, and leaves a flag for the new owner
 		}
 	}
 	l.wakes.forget(p)
