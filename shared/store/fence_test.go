@@ -202,13 +202,7 @@ func (w *world) held(url string, key int) (*store.Store, func()) {
 // waits waits until a session waits for a lock of the gate, or of a fence.
 func (w *world) waits(class int) {
 	w.t.Helper()
-	for range 1000 {
-		if w.count("select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and not granted", class) > 0 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	w.t.Fatalf("nobody waits for a lock of class %d", class)
+	w.until(1, "select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and not granted", class)
 }
 
 const fenceClass, gateClass = 20306, 99

@@ -100,6 +100,18 @@ func (w *world) want(n int, sql string, args ...any) {
 	}
 }
 
+// until waits until a count is reached.
+func (w *world) until(n int, sql string, args ...any) {
+	w.t.Helper()
+	for range 1000 {
+		if w.count(sql, args...) >= n {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.t.Fatalf("%s: never %d", sql, n)
+}
+
 // node is an incarnation that owns partitions.
 type node struct {
 	store.Joined
