@@ -19,9 +19,6 @@ func (n *Node) Frontend(o frontend.Options) *frontend.Frontend {
 	return frontend.New(local{n.store, n}, o)
 }
 
-// Ready is the node's own part of its health, from memory.
-func (n *Node) Ready(context.Context) wire.Health { return host{n}.Health() }
-
 // local is the database with the short cuts of a node.
 type local struct {
 	Store
@@ -184,9 +181,11 @@ func (h host) AwaitEnd(ctx context.Context, id history.ExecutionID) (<-chan stru
 // AwaitReply begins to wait for the reply to an entry.
 func (h host) AwaitReply(e store.EntryRef) (<-chan struct{}, func()) { return h.node.replies.add(e) }
 
+// Health is the node's own part of its health.
+func (h host) Health() wire.Health { return h.node.Health() }
+
 // Health tells how the node stands, from memory.
-func (h host) Health() wire.Health {
-	n := h.node
+func (n *Node) Health() wire.Health {
 	age, _ := n.standing.age()
 	out := wire.Health{Role: wire.RoleNode, Reason: n.notReady(), Nodes: []wire.Node{}, Node: &wire.NodeHealth{
 		ID: n.config.ID, Partitions: int(n.gauges.owned.Load()), Loaded: int(n.gauges.loaded.Load()),
