@@ -39,7 +39,7 @@ create table orrery.task (
     queued_at       timestamptz not null default now(),
     claimed_at      timestamptz,
     report          bigint,    -- the inbox entry that made it done
-    missed          bigint,    -- the heartbeat that did not list it
+    missed          bigint,    -- the heartbeat that did not list it; the greatest number when the owner was told
     timeout_ms      bigint check (timeout_ms > 0),
     heartbeat_ms    bigint check (heartbeat_ms > 0),
     namespace       integer not null,

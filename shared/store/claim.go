@@ -69,7 +69,8 @@ type Assignment struct {
 // ClaimResult is what a claim brought.
 type ClaimResult struct {
 	Tasks []Claimed
-	// More tells that rows were seen that could not be had, because other claimers held them: look again at once.
+	// More tells that more rows were seen than were had, because they were not wanted or because others were at them: a
+	// poll that got too few looks again at once.
 	More bool
 	Now  history.Time
 }

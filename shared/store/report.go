@@ -36,8 +36,9 @@ const (
 )
 
 var (
-	lockRunningSQL = query("lock_running")
-	reportSQL      = query("report")
+	lockRunningSQL  = query("lock_running")
+	lockAttemptsSQL = query("lock_attempts")
+	reportSQL       = query("report")
 )
 
 // Report puts reports into the inboxes of their executions, in one transaction and one round trip, and rings the owners.
@@ -49,6 +50,7 @@ func (s *Store) Report(ctx context.Context, rs []Report) ([]ReportOutcome, error
 	p := s.pipeline()
 	p.begin()
 	p.exec(lockRunningSQL, args{"executions": c.executions})
+	p.exec(lockAttemptsSQL, args{"executions": c.executions, "units": c.units, "attempts": c.attempts})
 	collect(p, reportSQL, c.args(), &rows)
 	p.commit()
 	p.ring(Bells{InboxOf: c.reported})

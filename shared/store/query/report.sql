@@ -1,4 +1,4 @@
--- Reports of workers, after lock_running. The first complete or fail of an attempt, by any of its tokens, marks the attempt's rows done in
+-- Reports of workers, after lock_running and lock_attempts. The first complete or fail of an attempt, by any of its tokens, marks the attempt's rows done in
 -- the transaction of its entry: every withdrawal meets them there, and no other report is the first (I6).
 with given as (
     select *
@@ -26,8 +26,6 @@ held as (
     from first f
     join running r on r.id = f.execution
     join orrery.task t on t.execution = f.execution and t.unit = f.unit and t.attempt = f.attempt
-    order by t.id
-    for update of t
 ),
 attempt as (
     select execution, unit, attempt, bool_or(state in ('queued', 'claimed', 'lost')) and not bool_or(state = 'done') as open

@@ -43,7 +43,8 @@ entered as (
            session, worker, claimed_at, details, case when gone then 'not listed in two heartbeats' end
     from held
 )
+-- A claim that its owner was told of is not missed again.
 update orrery.task t
-set missed = null, progress = case when h.gone then t.progress else md5(h.details)::uuid end
+set missed = case when h.gone then 9223372036854775807 end, progress = case when h.gone then t.progress else md5(h.details)::uuid end
 from held h
 where t.execution = h.execution and t.unit = h.unit and t.attempt = h.attempt and t.offer = h.offer
