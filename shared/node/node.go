@@ -28,6 +28,8 @@ type Node struct {
 	replies  waits[store.EntryRef]
 	machines *machines
 
+	definitions *definitions
+
 	clock    clock
 	standing *standing
 	gauges   gauges
@@ -48,7 +50,8 @@ func New(c Config, s Store, m Membership) (*Node, error) {
 	n := &Node{
 		config: c, store: s, members: m, log: c.Log.With("node", c.ID),
 		polls: newPolls(), claims: newClaims(), contacts: newContacts(), machines: newMachines(s),
-		standing: &standing{hole: c.NodeTimeout / 2},
+		definitions: newDefinitions(),
+		standing:    &standing{hole: c.NodeTimeout / 2},
 	}
 	n.because("not started")
 	return n, nil
