@@ -234,3 +234,20 @@ func TestLostClaims(t *testing.T) {
 		t.Errorf("lost: %v, want %v", got, want)
 	}
 }
+
+// TestClaimIsContact: a session that was silent claims again, and has its claim also before its contact is written.
+func TestClaimIsContact(t *testing.T) {
+	w := newWorld(t)
+	s := w.session("back")
+	w.start("e", 0, offer("Q", 1, 0))
+	w.exec("update orrery.session set seen_at = seen_at - interval '31 seconds'")
+	w.claim(s, "p", 1)
+	q := store.LostQuery{Partitions: upTo(1), SessionTimeout: sessionTimeout, NodeTimeout: nodeTimeout, Limit: 10}
+	if lost, err := w.db.LostClaims(ctx(t), q); err != nil || len(lost) != 0 {
+		t.Errorf("lost right after the claim: %+v, %v", lost, err)
+	}
+	w.exec("update orrery.task set claimed_at = claimed_at - interval '31 seconds'")
+	if lost, err := w.db.LostClaims(ctx(t), q); err != nil || len(lost) != 1 || lost[0].Reason != "session" {
+		t.Errorf("lost a session timeout later: %+v, %v", lost, err)
+	}
+}

@@ -1,7 +1,8 @@
 -- Claims whose session had no contact for a session timeout, and claims that a dead incarnation handed out and that no heartbeat
--- has listed since for as long: listing one takes the incarnation off the row.
+-- has listed since for as long: listing one takes the incarnation off the row. A claim is contact too, and written before the
+-- contact is; only in a session that was closed it is lost at once.
 with silent as (
-    select s.id
+    select s.id, s.seen_at = '-infinity' as closed
     from orrery.session s
     where s.seen_at < coalesce(@now::timestamptz, now()) - @session_timeout::bigint * interval '1 millisecond'
 ),
@@ -17,6 +18,7 @@ lost as (
     from silent s
     join orrery.task t on t.session = s.id and t.state = 'claimed'
     where t.partition = any (@partitions::smallint[])
+      and (s.closed or t.claimed_at < coalesce(@now::timestamptz, now()) - @session_timeout::bigint * interval '1 millisecond')
     union all
     select t.id, t.partition, t.execution, t.unit, t.attempt, t.offer, t.session, 'incarnation'
     from dead d
