@@ -210,13 +210,3 @@ func TestClaimFlag(t *testing.T) {
 	}
 	w.want(1, "select count(*) from orrery.queue_flag where task = 'charge' and version = 1 and fence = $1", n.Fence)
 }
-
-// buffers is how many pages one claim reads.
-func (w *world) buffers(claim func()) int {
-	w.t.Helper()
-	before := w.count("select blks_hit + blks_read from pg_stat_database where datname = current_database()")
-	claim()
-	w.exec("select pg_stat_force_next_flush()")
-	after := w.count("select blks_hit + blks_read from pg_stat_database where datname = current_database()")
-	return after - before
-}
