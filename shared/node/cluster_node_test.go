@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,12 +23,14 @@ func TestPartitionsFollowRendezvous(t *testing.T) {
 		}
 		c.join("b")
 		time.Sleep(3 * time.Second)
-		for p, o := range c.db.partitions {
-			want := rendezvous(history.Partition(p), []string{"a", "b"})
-			if got := c.db.nodes[o.Fence].ID; got != want {
-				t.Errorf("partition %d belongs to %s, %s owns it", p, want, got)
+		c.db.do(func() {
+			for p, o := range c.db.partitions {
+				want := rendezvous(history.Partition(p), []string{"a", "b"})
+				if got := c.db.nodes[o.Fence].ID; got != want {
+					t.Errorf("partition %d belongs to %s, %s owns it", p, want, got)
+				}
 			}
-		}
+		})
 		if err := a.stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -76,20 +79,23 @@ func TestNobodyIsDeadAfterAPauseOfEverybody(t *testing.T) {
 			c.join(id)
 		}
 		time.Sleep(10 * time.Second)
-		before := c.db.owners
+		var before, after int64
 		var paused atomic.Bool
 		paused.Store(true)
-		c.db.heartbeat = func(history.FenceNumber) error {
-			for paused.Load() {
-				time.Sleep(10 * time.Millisecond)
+		c.db.do(func() {
+			before = c.db.owners
+			c.db.heartbeat = func(history.FenceNumber) {
+				for paused.Load() {
+					time.Sleep(10 * time.Millisecond)
+				}
 			}
-			return nil
-		}
+		})
 		time.Sleep(10 * time.Second)
 		paused.Store(false)
 		time.Sleep(20 * time.Second)
-		if c.db.owners != before {
-			t.Errorf("partitions moved %d times", c.db.owners-before)
+		c.db.do(func() { after = c.db.owners })
+		if after != before {
+			t.Errorf("partitions moved %d times", after-before)
 		}
 	})
 }
@@ -99,7 +105,7 @@ func TestDuplicateNodeIsRefused(t *testing.T) {
 		c := newCluster(t, oneTask)
 		c.join("a")
 		begin := time.Now()
-		n, err := New(Config{ID: "a"}, c.db, c.db)
+		n, err := New(Config{ID: "a", Log: slog.New(slog.DiscardHandler)}, c.db, c.db)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,14 +148,13 @@ func TestFrozenNodeChangesNothing(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		fence := a.serving().fence
 		thaw := make(chan struct{})
-		wait := func(f history.FenceNumber) error {
+		wait := func(f history.FenceNumber) {
 			if f == fence {
 				<-thaw
 			}
-			return nil
 		}
-		c.db.before = func(b store.Batch) error { return wait(b.Fence) }
-		c.db.heartbeat = wait
+		c.db.onCommit(func(b store.Batch) error { wait(b.Fence); return nil })
+		c.db.do(func() { c.db.heartbeat = wait })
 		late := make(chan store.ReportOutcome, 1)
 		go func() { late <- c.complete(a, x) }()
 		time.Sleep(8 * time.Second)
@@ -187,7 +192,7 @@ func TestCleanStopAnswersEverybody(t *testing.T) {
 		}()
 		time.Sleep(time.Second)
 		accepted := make(chan store.ReportOutcome, 1)
-		c.db.before = func(store.Batch) error { time.Sleep(500 * time.Millisecond); return nil }
+		c.db.onCommit(func(store.Batch) error { time.Sleep(500 * time.Millisecond); return nil })
 		go func() { accepted <- c.complete(a, x) }()
 		time.Sleep(10 * time.Millisecond)
 		begin := time.Now()

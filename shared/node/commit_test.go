@@ -24,11 +24,13 @@ func lostOnce(db *memory, happened bool, want func(store.Batch) bool) {
 		}
 		return err
 	}
-	if happened {
-		db.after = fault
-	} else {
-		db.before = fault
-	}
+	db.do(func() {
+		if happened {
+			db.after = fault
+		} else {
+			db.before = fault
+		}
+	})
 }
 
 func TestUnknownOutcomeIsFoundOut(t *testing.T) {
@@ -75,8 +77,8 @@ func TestStartWithUnknownOutcome(t *testing.T) {
 				}
 				c.complete(n, x)
 				c.wantEnd(id, history.Succeeded, time.Second)
-				if len(c.db.rows) != 1 {
-					t.Errorf("%d executions", len(c.db.rows))
+				if n := len(c.db.ids()); n != 1 {
+					t.Errorf("%d executions", n)
 				}
 			})
 		})
@@ -115,11 +117,10 @@ func TestChangedExecutionIsLoadedAnew(t *testing.T) {
 		ids := []history.ExecutionID{c.mustStart(n), c.mustStart(n), c.mustStart(n)}
 		tasks := c.poll(n, "s", "p", 3)
 		// Somebody else has written a turn, which a node never does: the compare-and-set finds it.
-		c.db.mu.Lock()
-		c.db.write(&history.Turn{Seq: 2, At: dbNow(), FirstEvent: 4, Events: []history.Event{
+		foreign := &history.Turn{Seq: 2, At: dbNow(), FirstEvent: 4, Events: []history.Event{
 			{Type: history.EventSignalled, Scope: history.MainScope, Name: "x", Text: history.Text{Literal: []byte("1")}},
-		}}, c.db.rows[ids[1]])
-		c.db.mu.Unlock()
+		}}
+		c.db.do(func() { c.db.write(foreign, c.db.rows[ids[1]]) })
 		commits := c.db.count("Commit")
 		var done sync.WaitGroup
 		for _, x := range tasks {
@@ -146,14 +147,10 @@ func TestFenceLostDuringACommit(t *testing.T) {
 		id := c.mustStart(n)
 		x := c.poll(n, "s", "p", 1)[0]
 		var once sync.Once
-		c.db.before = func(store.Batch) error {
-			once.Do(func() {
-				c.db.mu.Lock()
-				defer c.db.mu.Unlock()
-				c.db.nodes[n.serving().fence].ended = true
-			})
+		c.db.onCommit(func(store.Batch) error {
+			once.Do(func() { c.db.do(func() { c.db.nodes[n.serving().fence].ended = true }) })
 			return nil
-		}
+		})
 		if out := c.complete(n, x); out != store.ReportAccepted {
 			t.Errorf("report: %v", out)
 		}
@@ -174,7 +171,7 @@ func TestReleaseDuringACommit(t *testing.T) {
 			ids = append(ids, c.mustStart(a))
 		}
 		tasks = c.poll(a, "s", "p", 40)
-		c.db.before = func(store.Batch) error { time.Sleep(time.Second); return nil }
+		c.db.onCommit(func(store.Batch) error { time.Sleep(time.Second); return nil })
 		var done sync.WaitGroup
 		for i, x := range tasks {
 			done.Go(func() {
@@ -260,7 +257,7 @@ func TestDurableReportBeatsCancel(t *testing.T) {
 		x := c.poll(n, "s", "p", 1)[0]
 		time.Sleep(3 * time.Second)
 		var once sync.Once
-		c.db.before = func(store.Batch) error {
+		c.db.onCommit(func(store.Batch) error {
 			once.Do(func() {
 				out, err := c.db.Report(context.Background(), []store.Report{reportOf(x, `"paid"`)})
 				if err != nil || out[0] != store.ReportAccepted {
@@ -268,7 +265,7 @@ func TestDurableReportBeatsCancel(t *testing.T) {
 				}
 			})
 			return nil
-		}
+		})
 		sent, err := n.Send(context.Background(), store.Message{Namespace: 1, Name: "e1", Command: history.Command{Kind: history.KindCancel}})
 		if err != nil || sent.Reply == nil || sent.Reply.Outcome != history.Applied {
 			t.Fatalf("cancel: %+v, %v", sent, err)
@@ -286,7 +283,7 @@ func TestSignalsKeepTheirOrder(t *testing.T) {
 		n := c.join("a")
 		id := c.mustStart(n)
 		// Entries of others, whose bells are lost, come before a direct call.
-		c.db.listeners = map[history.FenceNumber]func(store.Bell){}
+		c.db.do(func() { clear(c.db.listeners) })
 		send := func(to interface {
 			Send(context.Context, store.Message) (store.Sent, error)
 		}, signal string) {
@@ -315,7 +312,7 @@ func TestEndAnswersWhatIsLeft(t *testing.T) {
 		c := newCluster(t, signalled)
 		n := c.join("a")
 		id := c.mustStart(n)
-		c.db.listeners = map[history.FenceNumber]func(store.Bell){}
+		c.db.do(func() { clear(c.db.listeners) })
 		m := store.Message{Namespace: 1, Name: "e1", Command: history.Command{Kind: history.KindSignal, Signal: "go", Output: []byte("1")}}
 		if _, err := n.Send(context.Background(), m); err != nil {
 			t.Fatal(err)
@@ -334,12 +331,12 @@ func TestUnavailableDatabaseHoldsEverythingUpAndLosesNothing(t *testing.T) {
 		id := c.mustStart(n)
 		x := c.poll(n, "s", "p", 1)[0]
 		back := time.Now().Add(60 * time.Second)
-		c.db.before = func(store.Batch) error {
+		c.db.onCommit(func(store.Batch) error {
 			if time.Now().Before(back) {
 				return &store.CommitError{Kind: store.Unavailable, Err: store.ErrUnavailable}
 			}
 			return nil
-		}
+		})
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if _, err := n.Report(ctx, []store.Report{reportOf(x, `1`)}); !errors.Is(err, context.DeadlineExceeded) {
@@ -374,7 +371,7 @@ func TestWritesShareCommits(t *testing.T) {
 		if n := c.db.count("Commit"); n > 64*5/4 {
 			t.Errorf("%d commits for 320 executions", n)
 		}
-		for id := range c.db.rows {
+		for _, id := range c.db.ids() {
 			c.wantEnd(id, history.Succeeded, time.Second)
 		}
 	})

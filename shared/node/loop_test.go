@@ -148,7 +148,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Errorf("%d executions with %d bytes stay in memory with nothing to do", l, m)
 		}
 		time.Sleep(time.Hour)
-		for id := range c.db.rows {
+		for _, id := range c.db.ids() {
 			c.wantEnd(id, history.Succeeded, time.Second)
 		}
 	})
@@ -183,7 +183,7 @@ func TestGonePollGivesItsTaskBack(t *testing.T) {
 		c := newCluster(t, oneTask)
 		n := c.join("a")
 		ctx, cancel := context.WithCancel(context.Background())
-		c.db.before = func(store.Batch) error { cancel(); time.Sleep(time.Millisecond); return nil }
+		c.db.onCommit(func(store.Batch) error { cancel(); time.Sleep(time.Millisecond); return nil })
 		gone := make(chan error)
 		go func() {
 			_, err := n.Poll(ctx, pollOf("s1", "p1", 1), time.Now().Add(20*time.Second))

@@ -13,14 +13,17 @@ import (
 // Commit writes a batch, all or nothing, by the rules of the real one.
 func (m *memory) Commit(ctx context.Context, b store.Batch) (store.Committed, error) {
 	time.Sleep(time.Millisecond)
-	if m.before != nil {
-		if err := m.before(b); err != nil {
+	m.mu.Lock()
+	before, after := m.before, m.after
+	m.mu.Unlock()
+	if before != nil {
+		if err := before(b); err != nil {
 			return store.Committed{}, err
 		}
 	}
 	out, err := m.commit(b)
-	if err == nil && m.after != nil {
-		err = m.after(b)
+	if err == nil && after != nil {
+		err = after(b)
 	}
 	return out, err
 }

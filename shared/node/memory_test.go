@@ -33,13 +33,13 @@ type memory struct {
 	inbox      []*memoryEntry
 	last       int64
 	documents  map[history.DefinitionID][]byte
-	listeners  map[history.FenceNumber]func(store.Bell)
+	listeners  map[history.FenceNumber]chan store.Bell
 	sessions   map[string]time.Time
 
 	// before and after, when set, are called around each commit's work, without the mutex; an error is the commit's.
 	before, after func(store.Batch) error
 	// heartbeat, when set, is called before each heartbeat.
-	heartbeat func(history.FenceNumber) error
+	heartbeat func(history.FenceNumber)
 }
 
 type memoryNode struct {
@@ -71,7 +71,7 @@ func newMemory(n int) *memory {
 	m := &memory{
 		calls: map[string]int{}, nodes: map[history.FenceNumber]*memoryNode{}, owners: 1,
 		rows: map[history.ExecutionID]*memoryExecution{}, documents: map[history.DefinitionID][]byte{},
-		listeners: map[history.FenceNumber]func(store.Bell){}, sessions: map[string]time.Time{},
+		listeners: map[history.FenceNumber]chan store.Bell{}, sessions: map[string]time.Time{},
 	}
 	for p := range n {
 		m.partitions = append(m.partitions, store.Owner{Partition: history.Partition(p)})
@@ -90,6 +90,22 @@ func (m *memory) count(method string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.calls[method]
+}
+
+// do reaches into the database: to set a hook, to change a row, to look.
+func (m *memory) do(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
+}
+
+// onCommit sets what happens before each commit's work.
+func (m *memory) onCommit(f func(store.Batch) error) { m.do(func() { m.before = f }) }
+
+// ids lists the executions.
+func (m *memory) ids() (out []history.ExecutionID) {
+	m.do(func() { out = slices.Sorted(maps.Keys(m.rows)) })
+	return out
 }
 
 func (m *memory) next() int64 {
@@ -124,10 +140,11 @@ func (m *memory) Leave(_ context.Context, f history.FenceNumber) error {
 }
 
 func (m *memory) Heartbeat(_ context.Context, b store.Beat) (store.Pulse, error) {
-	if m.heartbeat != nil {
-		if err := m.heartbeat(b.Fence); err != nil {
-			return store.Pulse{}, err
-		}
+	m.mu.Lock()
+	hook := m.heartbeat
+	m.mu.Unlock()
+	if hook != nil {
+		hook(b.Fence)
 	}
 	defer m.lock("Heartbeat")()
 	n := m.nodes[b.Fence]
@@ -228,20 +245,27 @@ func (m *memory) Release(_ context.Context, by history.FenceNumber, to []store.H
 
 // tell rings a bell; the caller holds the mutex.
 func (m *memory) tell(f history.FenceNumber, b store.Bell) {
-	if hear := m.listeners[f]; hear != nil {
-		go hear(b)
+	select {
+	case m.listeners[f] <- b:
+	default: // nobody listens
 	}
 }
 
 func (m *memory) Listen(ctx context.Context, f history.FenceNumber, hear func(store.Bell)) error {
+	bells := make(chan store.Bell, 1000)
 	unlock := m.lock("Listen")
-	m.listeners[f] = hear
+	m.listeners[f] = bells
 	unlock()
 	hear(store.Bell{Kind: store.BellConnected})
-	<-ctx.Done()
-	defer m.lock("unlisten")()
-	delete(m.listeners, f)
-	return ctx.Err()
+	for {
+		select {
+		case b := <-bells:
+			hear(b)
+		case <-ctx.Done():
+			m.do(func() { delete(m.listeners, f) })
+			return ctx.Err()
+		}
+	}
 }
 
 func (m *memory) TakeOwnFence(_ context.Context, f history.FenceNumber) error {

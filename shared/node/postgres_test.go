@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,10 +58,7 @@ type process struct {
 }
 
 // tracer counts the transactions that the work of a node begins: a pipeline or a lone statement each.
-type tracer struct {
-	transactions atomic.Int64
-	heartbeats   atomic.Int64
-}
+type tracer struct{ transactions atomic.Int64 }
 
 func (x *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	x.transactions.Add(1)
@@ -186,8 +184,8 @@ func (s *system) end(p *process, name string) wire.Status {
 
 // serve polls and completes until the context ends, through whatever process pick gives; it goes on when one dies.
 func (s *system) serve(ctx context.Context, session string, pick func() *process) {
-	for n := 0; ctx.Err() == nil; n++ {
-		q := wire.PollRequest{SessionID: session, MaxTasks: 10, WaitMS: 1000, PollID: fmt.Sprint("poll-", n)}
+	for ctx.Err() == nil {
+		q := wire.PollRequest{SessionID: session, MaxTasks: 1, WaitMS: 1000, PollID: rand.Text()}
 		got, err := pick().Poll(ctx, caller, q)
 		if err != nil {
 			time.Sleep(20 * time.Millisecond)
@@ -435,7 +433,8 @@ func TestCleanStopHandsOver(t *testing.T) {
 func TestDuplicateNodeID(t *testing.T) {
 	s := newSystem(t)
 	s.run("a")
-	n, err := node.New(node.Config{ID: "a", NodeTimeout: nodeTimeout, SessionTimeout: sessionTimeout}, s.open(4, &tracer{}), s.open(1, &tracer{}))
+	quiet := slog.New(slog.DiscardHandler)
+	n, err := node.New(node.Config{ID: "a", NodeTimeout: nodeTimeout, SessionTimeout: sessionTimeout, Log: quiet}, s.open(4, &tracer{}), s.open(1, &tracer{}))
 	if err != nil {
 		t.Fatal(err)
 	}
