@@ -72,6 +72,9 @@ func (n *Node) Pid() int {
 func (n *Node) WaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+	n.mu.Lock()
+	ended := n.ended
+	n.mu.Unlock()
 	for {
 		if n.ready(ctx) {
 			return nil
@@ -79,7 +82,7 @@ func (n *Node) WaitReady(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s is not ready: %w", n.ID, ctx.Err())
-		case <-n.ended:
+		case <-ended:
 			return fmt.Errorf("%s has ended instead of being ready", n.ID)
 		case <-time.After(50 * time.Millisecond):
 		}

@@ -1,0 +1,134 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/storetest"
+	"github.com/orrery-dev/orrery/shared/wire"
+	"github.com/orrery-dev/orrery/shared/worker"
+)
+
+// tapped runs a system whose database is reached through a tap.
+func newTapped(t *testing.T, o Options) (*system, *tap) {
+	t.Helper()
+	p := newTap(t, storetest.URL(t))
+	o.DatabaseURL = p.url
+	return newSystem(t, o), p
+}
+
+// ofNodes leaves the transactions of nodes, without their heartbeats and what they do once in a while for order's sake.
+func ofNodes(list []transaction) (own []transaction) {
+	for _, x := range list {
+		if strings.HasPrefix(x.application, "orrery-node") && !x.has("heartbeat") && !x.has("clean_lock") && !x.has("make_days") {
+			own = append(own, x)
+		}
+	}
+	return own
+}
+
+// TestTransactionsOfOneTask: an execution of one task, started through a node at which a worker waits, takes three
+// transactions at most when it is alone; many at once share theirs.
+func TestTransactionsOfOneTask(t *testing.T) {
+	s, p := newTapped(t, Options{Nodes: 1})
+	s.publish("one", "StartAt: Do\nStates:\n  Do: {Type: Task, Resource: 'task:one.do', End: true}\n")
+	c := s.workerConfig("one", s.Nodes[0].URL)
+	c.Concurrency = 100
+	w := worker.New(c)
+	var begun, ended atomic.Int64
+	worker.Handle(w, "one.do", 1, func(context.Context, worker.Task, any) (any, error) {
+		begun.Add(1)
+		return nil, nil
+	})
+	s.work(w)
+	started := 0
+	run := func(n int) {
+		t.Helper()
+		var starts sync.WaitGroup
+		for range n {
+			name := fmt.Sprintf("one-%d", started)
+			started++
+			starts.Go(func() {
+				if err := s.try(s.nodes[0], "POST", wire.Path("executions"), wire.StartRequest{Workflow: "one", Name: name}, nil); err != nil {
+					t.Errorf("start %s: %v", name, err)
+				}
+			})
+		}
+		starts.Wait()
+		for late := time.Now().Add(20 * time.Second); ended.Load() != int64(started); time.Sleep(5 * time.Millisecond) {
+			var n int64
+			if err := s.db.QueryRow(t.Context(), "select count(*) from orrery.execution where status <> 1").Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			if ended.Store(n); time.Now().After(late) {
+				t.Fatalf("%d of %d have ended, %d tasks were begun", n, started, begun.Load())
+			}
+		}
+	}
+	run(1) // caches fill, connections open
+	p.drain()
+
+	const alone = 20
+	for range alone {
+		run(1)
+	}
+	time.Sleep(50 * time.Millisecond)
+	if own := ofNodes(p.drain()); len(own) > 3*alone || len(own) < 2*alone {
+		t.Errorf("%d executions one after the other took %d transactions, want 2 or 3 each:%s", alone, len(own), summary(own))
+	}
+
+	const together = 64
+	run(together)
+	time.Sleep(50 * time.Millisecond)
+	if own := ofNodes(p.drain()); len(own) >= together || len(own) < 2 {
+		t.Errorf("%d executions at once took %d transactions, want fewer:%s", together, len(own), summary(own))
+	}
+	if begun.Load() != int64(started) {
+		t.Errorf("%d tasks were begun for %d executions", begun.Load(), started)
+	}
+}
+
+// TestIdleSystem: two nodes, at which 20 polls wait for 20 s each, send at most 200 statements a minute.
+func TestIdleSystem(t *testing.T) {
+	const polls, wait, perMinute = 20, 20 * time.Second, 200
+	span := 21 * time.Second
+	if os.Getenv("ORRERY_SOAK") != "" {
+		span = time.Minute
+	}
+	s, p := newTapped(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	for i := range polls {
+		c := s.nodes[i%2]
+		x := s.register(c, fmt.Sprintf("idle-%d", i), fmt.Sprintf("idle.task-%d", i%5))
+		waiting.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				q := wire.PollRequest{SessionID: x.SessionID, WaitMS: wait.Milliseconds(), PollID: fmt.Sprintf("idle-%d-%d", i, n)}
+				var a wire.PollResponse
+				_, err := c.Call(ctx, "POST", wire.Path("workers", "poll"), nil, q, &a)
+				if ctx.Err() == nil && (err != nil || len(a.Assignments) > 0) {
+					t.Errorf("poll: %+v, %v", a, err)
+				}
+			}
+		})
+	}
+	time.Sleep(3 * time.Second) // the polls arrive, and the nodes look at their partitions for the first time
+	p.drain()
+	time.Sleep(span)
+	seen := p.drain()
+	statements := 0
+	for _, x := range seen {
+		statements += len(x.statements)
+	}
+	if most := int(perMinute * span / time.Minute); statements > most || statements < int(span/time.Second) {
+		t.Errorf("%d statements in %v, want at most %d, and the heartbeats:%s", statements, span, most, summary(seen))
+	}
+}
