@@ -308,9 +308,11 @@ func (m claimedHere) apply(l *loop) {
 			l.located.put(a.Execution, a.Partition)
 			continue
 		}
-		own = append(own, store.UnnoticedClaim{
-			Task: a.Task, Partition: a.Partition, Execution: a.Execution, Row: a.Row, Claim: a.Claim,
-		})
+		if a.Task != 0 { // what was handed over is recorded already
+			own = append(own, store.UnnoticedClaim{
+				Task: a.Task, Partition: a.Partition, Execution: a.Execution, Row: a.Row, Claim: a.Claim,
+			})
+		}
 	}
 	l.note(own)
 	for i := range m.back {

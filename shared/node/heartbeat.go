@@ -16,7 +16,7 @@ type heartbeat struct {
 	store  Membership
 	fence  history.FenceNumber
 	log    *slog.Logger
-	pulsed func(store.Pulse) // is told every pulse that has its reads
+	pulsed func(p store.Pulse, read bool) // is told every pulse, and whether it has its reads
 
 	// What follows is the goroutine's own.
 
@@ -73,10 +73,10 @@ func (h *heartbeat) beat(ctx context.Context, sent time.Time) error {
 	h.node.standing.confirm(sent, confirmed)
 	h.node.clock.set(pulse.Now, confirmed)
 	h.node.contacts.lost(pulse.Gone)
-	if !b.Bare {
-		h.read(b, pulse, sent)
-	} else {
+	if b.Bare {
 		h.lookBeside(ctx, b, pulse, sent)
+	} else {
+		h.read(b, pulse, sent)
 	}
 	h.bare = confirmed.Sub(sent) > slowBeat
 	return nil
@@ -110,20 +110,17 @@ func (h *heartbeat) read(b store.Beat, pulse store.Pulse, sent time.Time) {
 		h.unnoticed.saw(pulse.Unnoticed, sent)
 	}
 	h.node.claims.beaten(b.Waiting, pulse.Queued, sent)
-	h.pulsed(pulse)
+	h.pulsed(pulse, true)
 }
 
 // lookBeside reads over the pool what a bare beat leaves out, so that a slow read does not delay the next beat. One that
 // takes longer than the time between two beats is given up.
 func (h *heartbeat) lookBeside(ctx context.Context, b store.Beat, pulse store.Pulse, sent time.Time) {
-	look, ok := h.node.store.(looker)
-	if !ok {
-		return
-	}
 	timed, cancel := context.WithTimeout(ctx, h.node.config.Heartbeat/2)
 	defer cancel()
-	seen, err := look.Look(timed, b)
+	seen, err := h.node.store.Look(timed, b)
 	if err != nil {
+		h.pulsed(pulse, false)
 		return
 	}
 	seen.Now = pulse.Now
@@ -131,9 +128,7 @@ func (h *heartbeat) lookBeside(ctx context.Context, b store.Beat, pulse store.Pu
 }
 
 // pulsed is what the loop makes of a heartbeat.
-type pulsed struct{ store.Pulse }
-
-func (m pulsed) apply(l *loop) {
+func (l *loop) pulsed(m store.Pulse) {
 	l.beat.now, l.beat.wakeAt = m.Now, m.WakeAt
 	k := &l.looks
 	k.inbox.wanted = k.inbox.wanted || m.Inbox != 0

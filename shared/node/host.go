@@ -151,6 +151,9 @@ func (h host) Poll(ctx context.Context, q store.Poll, end time.Time) ([]store.As
 	if n.notReady() != "" {
 		return nil, errNotReady
 	}
+	if n.polls.count() >= maxPolls {
+		return nil, store.ErrUnavailable
+	}
 	p, recall := n.polls.add(q)
 	n.claims.arrived(p, recall)
 	got, err := n.polls.wait(ctx, p, end)

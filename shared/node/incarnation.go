@@ -87,14 +87,25 @@ func (n *Node) incarnate(ctx context.Context, j store.Joined) *incarnation {
 	return i
 }
 
-// pulsed passes on what a heartbeat has brought.
-func (i *incarnation) pulsed(p store.Pulse) {
+// pulsed passes on what a heartbeat has brought. It never waits: who is busy finds the newest pulse later.
+func (i *incarnation) pulsed(p store.Pulse, read bool) {
 	if i.started.CompareAndSwap(false, true) {
 		i.node.log.Info("the node serves", "incarnation", i.id, "fence", i.fence)
 		i.node.claims.rangAll()
 	}
-	i.owners.tell(p)
-	i.loop.send(i.loop.ctx, pulsed{p})
+	newest(i.owners.pulses, p)
+	if read {
+		newest(i.loop.pulses, p)
+	}
+}
+
+// newest puts a value into a channel of capacity 1 that only the caller sends to, in the place of an older one.
+func newest[T any](c chan T, x T) {
+	select {
+	case <-c:
+	default:
+	}
+	c <- x
 }
 
 // commit runs the committer for the loop.

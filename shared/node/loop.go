@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/store"
 )
 
 // loop is the one goroutine that owns the executions of one incarnation. Everybody else sends it messages; it decides,
@@ -20,12 +21,13 @@ type loop struct {
 	log    *slog.Logger
 	owners *owners // is asked to look when a partition seems to be gone
 
-	in    chan message    // everybody sends
-	done  chan struct{}   // closed when the loop takes no more messages
-	ended chan struct{}   // closed when everybody has an answer
-	batch chan []*item    // to the committer; sent to only while it has none
-	reads sync.WaitGroup  // the goroutines of spawn
-	ctx   context.Context // the incarnation's
+	pulses chan store.Pulse // capacity 1, the newest wins
+	in     chan message     // everybody sends
+	done   chan struct{}    // closed when the loop takes no more messages
+	ended  chan struct{}    // closed when everybody has an answer
+	batch  chan []*item     // to the committer; sent to only while it has none
+	reads  sync.WaitGroup   // the goroutines of spawn
+	ctx    context.Context  // the incarnation's
 
 	// What follows is the loop goroutine's own.
 
@@ -75,7 +77,7 @@ const (
 func newLoop(ctx context.Context, n *Node, fence history.FenceNumber) *loop {
 	return &loop{
 		node: n, fence: fence, log: n.log, ctx: ctx,
-		in: make(chan message, inboxSize), done: make(chan struct{}), ended: make(chan struct{}), batch: make(chan []*item, 1),
+		pulses: make(chan store.Pulse, 1), in: make(chan message, inboxSize), done: make(chan struct{}), ended: make(chan struct{}), batch: make(chan []*item, 1),
 		owned:      map[history.Partition]history.Epoch{},
 		executions: map[history.ExecutionID]*execution{},
 		names:      map[name]*execution{},
@@ -97,6 +99,8 @@ func (l *loop) run(ctx context.Context) error {
 		case m := <-l.in:
 			m.apply(l)
 			l.takeMore()
+		case p := <-l.pulses:
+			l.pulsed(p)
 		case <-timer.C:
 		case <-ctx.Done():
 			close(l.done)

@@ -273,6 +273,11 @@ func (m *memory) TakeOwnFence(_ context.Context, f history.FenceNumber) error {
 	return nil
 }
 
+func (m *memory) Look(_ context.Context, b store.Beat) (store.Pulse, error) {
+	defer m.lock("Look")()
+	return m.pulse(b), nil
+}
+
 func (m *memory) AwaitEnd(context.Context, history.FenceNumber, history.ExecutionID) error {
 	return nil
 }

@@ -49,15 +49,6 @@ func newOwners(n *Node, fence history.FenceNumber, l *loop) *owners {
 	}
 }
 
-// tell hands over the newest pulse.
-func (o *owners) tell(p store.Pulse) {
-	select {
-	case <-o.pulses:
-	default:
-	}
-	o.pulses <- p
-}
-
 // look asks for a look at the owners before anything seems to have changed.
 func (o *owners) look() {
 	select {

@@ -21,6 +21,8 @@ const (
 	// recentPolls is how many ids of answered polls are remembered per session, and recentFor for how long.
 	recentPolls = 8
 	recentFor   = time.Minute
+	// maxPolls bounds the polls that are open.
+	maxPolls = 20_000
 )
 
 // polls is the registry of the polls that this process holds open. Whoever has a task for one reserves a place first:

@@ -37,6 +37,7 @@ type inboxStore interface {
 	Due(ctx context.Context, ps []history.Partition, from, until history.Time, limit int) ([]store.DueExecution, error)
 	LostClaims(ctx context.Context, q store.LostQuery) ([]store.LostClaim, error)
 	Heard(ctx context.Context, session string, hs []store.Holding) (map[store.Holding]history.Time, error)
+	Look(ctx context.Context, b store.Beat) (store.Pulse, error)
 }
 
 // ownerStore moves partitions.
@@ -64,9 +65,4 @@ type Membership interface {
 	Join(ctx context.Context, q store.JoinRequest) (store.Joined, error)
 	Heartbeat(ctx context.Context, b store.Beat) (store.Pulse, error)
 	Leave(ctx context.Context, fence history.FenceNumber) error
-}
-
-// looker reads over the pool what slow heartbeats leave out.
-type looker interface {
-	Look(ctx context.Context, b store.Beat) (store.Pulse, error)
 }

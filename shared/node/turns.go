@@ -174,11 +174,14 @@ type startAnswer struct {
 }
 
 func (s *start) apply(l *loop) {
-	if l.draining != nil || len(l.calls)+len(l.starts) >= maxCalls {
+	switch {
+	case l.draining != nil:
+		s.answer <- startAnswer{err: errNotReady}
+	case len(l.calls)+len(l.starts) >= maxCalls:
 		s.answer <- startAnswer{err: store.ErrUnavailable}
-		return
+	default:
+		l.starts = append(l.starts, s)
 	}
-	l.starts = append(l.starts, s)
 }
 
 // takeStarts makes items of the starts that wait, one per name.
