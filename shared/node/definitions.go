@@ -9,17 +9,23 @@ import (
 	"github.com/orrery-dev/orrery/shared/store"
 )
 
-// definitions lets starts share reads of the definition that they begin with. A published version never changes, so it is
-// kept. Which one is the newest is read anew: a start that follows a publish must see it, wherever that was. But starts
-// that come together share a read that begins after all of them:
+// definitions keeps the definitions that starts begin with. A published version never changes. Which one is the newest is
+// kept until something says that one was published: a publish through this node, the bell, or the generation that the
+// heartbeat tells; and not at all while bells cannot be heard or heartbeats are not confirmed. What is not kept is read,
+// so a start never misses a workflow on account of what is kept.
+//
+// Starts that come together share a read that begins after all of them:
 //
 //	callers  a    b c  d     e
 //	reads    |--a--|--bcd--|--e--|
 type definitions struct {
-	mu    sync.Mutex
-	kept  map[definitionKey]store.Definition
-	bytes int // of the documents in kept
-	lines map[definitionKey]*readLine
+	mu         sync.Mutex
+	kept       map[definitionKey]store.Definition
+	bytes      int // of the documents in kept
+	lines      map[definitionKey]*readLine
+	listening  bool  // bells are heard
+	generation int64 // as the heartbeat told last
+	age        int   // counts the times at which something may have been published
 }
 
 type definitionKey struct {
@@ -54,8 +60,10 @@ func newDefinitions() *definitions {
 func (s local) Definition(ctx context.Context, ns history.NamespaceID, name string, version int) (store.Definition, history.Time, error) {
 	key := definitionKey{ns, name, version}
 	d := s.node.definitions
-	if x, ok := d.get(key); ok {
-		return x, s.node.clock.now(), nil
+	if s.node.notReady() == "" {
+		if x, ok := d.get(key); ok {
+			return x, s.node.clock.now(), nil
+		}
 	}
 	r := d.join(context.WithoutCancel(ctx), key, s.Store)
 	select {
@@ -63,6 +71,48 @@ func (s local) Definition(ctx context.Context, ns history.NamespaceID, name stri
 		return r.definition, r.now, r.err
 	case <-ctx.Done():
 		return store.Definition{}, 0, ctx.Err()
+	}
+}
+
+// Publish stores a version. What this node starts from now on sees it.
+func (s local) Publish(ctx context.Context, x store.Definition) (store.Definition, bool, error) {
+	x, created, err := s.Store.Publish(ctx, x)
+	s.node.definitions.published()
+	return x, created, err
+}
+
+// published forgets which versions are the newest.
+func (d *definitions) published() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forgetNewest()
+}
+
+func (d *definitions) forgetNewest() {
+	d.age++
+	for key, x := range d.kept {
+		if key.version == 0 {
+			d.bytes -= len(x.Document)
+			delete(d.kept, key)
+		}
+	}
+}
+
+// hears notes whether bells are heard.
+func (d *definitions) hears(listening bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.listening = listening
+	d.forgetNewest()
+}
+
+// beaten notes the generation that a heartbeat has told.
+func (d *definitions) beaten(generation int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if generation != d.generation {
+		d.generation = generation
+		d.forgetNewest()
 	}
 }
 
@@ -95,6 +145,7 @@ func (d *definitions) read(ctx context.Context, key definitionKey, line *readLin
 		d.mu.Lock()
 		r := line.next
 		line.next = nil
+		age := d.age
 		if r == nil {
 			delete(d.lines, key)
 			d.mu.Unlock()
@@ -105,17 +156,17 @@ func (d *definitions) read(ctx context.Context, key definitionKey, line *readLin
 		r.definition, r.now, r.err = s.Definition(timed, key.namespace, key.name, key.version)
 		cancel()
 		if r.err == nil {
-			d.keep(key.namespace, r.definition)
+			d.keep(key, r.definition, age)
 		}
 		close(r.done)
 	}
 }
 
-func (d *definitions) keep(ns history.NamespaceID, x store.Definition) {
+// keep keeps what a read has found that began at the given age.
+func (d *definitions) keep(key definitionKey, x store.Definition, age int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	key := definitionKey{ns, x.Name, x.Version}
-	if _, ok := d.kept[key]; ok {
+	if key.version == 0 && (age != d.age || !d.listening) {
 		return
 	}
 	if d.bytes += len(x.Document); d.bytes > keptBytes {

@@ -73,6 +73,7 @@ func (h *heartbeat) beat(ctx context.Context, sent time.Time) error {
 	h.node.standing.confirm(sent, confirmed)
 	h.node.clock.set(pulse.Now, confirmed)
 	h.node.contacts.lost(pulse.Gone)
+	h.node.definitions.beaten(pulse.Definitions)
 	if b.Bare {
 		h.lookBeside(ctx, b, pulse, sent)
 	} else {

@@ -25,6 +25,7 @@ func (x *listener) run(ctx context.Context) error {
 			pause = backoff{next: 50 * time.Millisecond, most: time.Second}
 			x.hear(b)
 		})
+		x.node.definitions.hears(false)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -38,6 +39,7 @@ func (x *listener) run(ctx context.Context) error {
 func (x *listener) hear(b store.Bell) {
 	switch b.Kind {
 	case store.BellConnected:
+		x.node.definitions.hears(true)
 		x.node.claims.rangAll()
 		x.node.ends.rangAll()
 		x.node.replies.rangAll()
@@ -51,6 +53,8 @@ func (x *listener) hear(b store.Bell) {
 		x.node.ends.rang(b.Execution)
 	case store.BellReply:
 		x.node.replies.rang(b.Entry)
+	case store.BellDefinitions:
+		x.node.definitions.published()
 	}
 }
 

@@ -119,11 +119,11 @@ func (ps *polls) forgetSessions() {
 	}
 }
 
-// served closes a poll whose tasks were claimed elsewhere under the same id.
+// served closes a poll whose tasks were claimed elsewhere under the same id. One that looks for them itself is left.
 func (ps *polls) served(session, id string) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if p := ps.open[pollID{session, id}]; p != nil && p.coming == 0 && len(p.got) == 0 {
+	if p := ps.open[pollID{session, id}]; p != nil && !p.Recall && p.coming == 0 && len(p.got) == 0 {
 		ps.closeLocked(p)
 		p.signal()
 	}

@@ -263,6 +263,7 @@ func looks(d time.Duration) int64 { return int64(d/(500*time.Millisecond)) + 2 }
 
 // TestIdle counts the statements of two nodes and 20 waiting polls.
 func TestIdle(t *testing.T) {
+	t.Parallel()
 	s := newSystem(t)
 	slow := func(c *node.Config) { c.NodeTimeout, c.SessionTimeout = 5*time.Second, 30*time.Second }
 	nodes := []*process{s.run("a", slow), s.run("b", slow)}
@@ -275,23 +276,24 @@ func TestIdle(t *testing.T) {
 		session := s.register(p, fmt.Sprint("w", i))
 		polls.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				q := wire.PollRequest{SessionID: session, MaxTasks: 1, WaitMS: 3000, PollID: fmt.Sprint("p", n)}
+				q := wire.PollRequest{SessionID: session, MaxTasks: 1, WaitMS: 2000, PollID: fmt.Sprint("p", n)}
 				_, _ = p.Poll(ctx, caller, q)
 			}
 		})
 	}
-	time.Sleep(4 * time.Second)
+	time.Sleep(3 * time.Second)
 	before := nodes[0].traced.transactions.Load() + nodes[1].traced.transactions.Load()
-	time.Sleep(12 * time.Second)
+	time.Sleep(6 * time.Second)
 	// The heartbeats, one a second each, are on connections of their own.
 	own := nodes[0].traced.transactions.Load() + nodes[1].traced.transactions.Load() - before
-	if most := int64((200 - 120) * 12 / 60); own > most {
-		t.Errorf("%d statements beside the heartbeats in 12 s, want at most %d", own, most)
+	if most := int64((200 - 120) * 6 / 60); own > most {
+		t.Errorf("%d statements beside the heartbeats in 6 s, want at most %d", own, most)
 	}
 }
 
 // TestKilledNodeIsReplaced kills one of two nodes while executions of every kind run.
 func TestKilledNodeIsReplaced(t *testing.T) {
+	t.Parallel()
 	s := newSystem(t)
 	a, b := s.run("a"), s.run("b")
 	s.await("b's share", func() bool { return b.node.Health().Node.Partitions > 64 })
@@ -380,6 +382,7 @@ func (s *system) checkHistories() {
 }
 
 func TestCleanStopHandsOver(t *testing.T) {
+	t.Parallel()
 	s := newSystem(t)
 	a, b := s.run("a"), s.run("b")
 	s.await("b's share", func() bool { return b.node.Health().Node.Partitions > 64 })
@@ -431,6 +434,7 @@ func TestCleanStopHandsOver(t *testing.T) {
 }
 
 func TestDuplicateNodeID(t *testing.T) {
+	t.Parallel()
 	s := newSystem(t)
 	s.run("a")
 	quiet := slog.New(slog.DiscardHandler)
@@ -446,6 +450,7 @@ func TestDuplicateNodeID(t *testing.T) {
 
 // TestFencedNodeJoinsAgain takes a node's fence away under load.
 func TestFencedNodeJoinsAgain(t *testing.T) {
+	t.Parallel()
 	s := newSystem(t)
 	a := s.run("a")
 	s.publish(a, "one", oneTask)
