@@ -155,12 +155,28 @@ func (d *decider) completed(v *history.Visit, st *definition.State, cmd *history
 	if err != nil {
 		return refused("the output is no JSON: %v", err)
 	}
-	text := d.text(output)
-	if len(text) > maxPayload {
-		return applied(d.failUnit(v, st, history.Event{Type: history.EventFailed, Offer: ev.Offer}, tooLarge(v.State())))
+	return applied(d.succeed(v, st, ev, output))
+}
+
+// succeed records the result of a unit. One that cannot be used fails the attempt.
+func (d *decider) succeed(v *history.Visit, st *definition.State, ev history.Event, result expr.Value) history.EventID {
+	text := d.text(result)
+	undo, err := d.undoable(v, st, result)
+	fails := history.Event{Type: history.EventFailed, Offer: ev.Offer, Last: ev.Last}
+	switch {
+	case err != nil:
+		return d.failUnit(v, st, fails, evaluation(v, err))
+	case len(text) > maxPayload || len(undo) > maxPayload:
+		return d.failUnit(v, st, fails, tooLarge(v.State()))
 	}
 	ev.Text = d.s.Shorten(&ev, text)
-	return applied(d.emit(ev))
+	id := d.emit(ev)
+	if undo != nil {
+		ev := history.Event{Type: history.EventUndoable, Scope: v.Scope().ID()}
+		ev.Text = d.s.Shorten(&ev, undo)
+		d.emit(ev)
+	}
+	return id
 }
 
 func (d *decider) failed(v *history.Visit, st *definition.State, cmd *history.Command, current bool) answer {
@@ -259,7 +275,11 @@ func (d *decider) signal(cmd *history.Command) answer {
 	return applied(id)
 }
 
+// cancel ends the execution. One that is being unwound ends anyway.
 func (d *decider) cancel(cmd *history.Command) answer {
+	if d.s.Unwinding() {
+		return answer{outcome: history.Duplicate}
+	}
 	reason := clip(cmd.Reason, maxCause)
 	id := d.emit(history.Event{
 		Type: history.EventCancelling, Scope: history.MainScope, Cause: reason, RequestID: clip(cmd.RequestID, maxCode),
@@ -287,7 +307,7 @@ func (d *decider) resolve(cmd *history.Command) answer {
 	}
 	switch cmd.Resolution {
 	case history.ResolveCompleted:
-		return d.ruleCompleted(rule, cmd)
+		return d.ruleCompleted(rule, v, st, cmd)
 	case history.ResolveFailed:
 		return d.ruleFailed(rule, v, st, cmd)
 	case history.ResolveRetry:
@@ -296,15 +316,13 @@ func (d *decider) resolve(cmd *history.Command) answer {
 	return refused("%q is no resolution", cmd.Resolution)
 }
 
-func (d *decider) ruleCompleted(rule history.Event, cmd *history.Command) answer {
+func (d *decider) ruleCompleted(rule history.Event, v *history.Visit, st *definition.State, cmd *history.Command) answer {
 	output, err := expr.Parse(cmd.Output)
 	if err != nil {
 		return refused("the output is no JSON: %v", err)
 	}
 	id := d.emit(rule)
-	ev := history.Event{Type: history.EventCompleted, Scope: rule.Scope, Last: true}
-	ev.Text = d.s.Shorten(&ev, d.text(output))
-	d.emit(ev)
+	d.succeed(v, st, history.Event{Type: history.EventCompleted, Scope: rule.Scope, Last: true}, output)
 	return applied(id)
 }
 

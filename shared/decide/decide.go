@@ -153,13 +153,21 @@ func (d *decider) settle() {
 	d.proceed()
 }
 
-// proceed goes on with what is ready.
+// proceed goes on with what is ready, and then with the execution as a whole where it is unwound.
 func (d *decider) proceed() {
-	for v := d.s.Ready(); v != nil && !d.full(); v = d.s.Ready() {
+	for !d.full() {
 		before := d.s.Events()
-		d.step(v)
+		v := d.s.Ready()
+		switch {
+		case v != nil:
+			d.step(v)
+		case d.s.MustUnwind():
+			d.unwind()
+		default:
+			return
+		}
 		if d.s.Events() == before {
-			d.faultf("state %s does not go on from phase %c", v.State(), v.Phase())
+			d.faultf("nothing goes on, and yet something is ready: %v", v)
 		}
 	}
 }
@@ -176,14 +184,22 @@ func (d *decider) step(v *history.Visit) {
 		d.leave(v, st)
 	case history.PhaseFanned:
 		d.spread(v, st)
+	case history.PhaseUndoing:
+		d.undoScope(v, st)
 	}
 }
 
-// state finds what the document says about the state of a visit.
+// state finds what the document says about the state of a visit, or about its compensation.
 func (d *decider) state(v *history.Visit) *definition.State {
 	st := d.m.Find(v.State())
-	if st == nil {
+	switch {
+	case st == nil:
 		d.faultf("the definition has no state %q", v.State())
+	case v.Kind() == history.UndoState && st.Compensate == nil:
+		d.faultf("the definition does not say how state %q is undone", v.State())
+		return nil
+	case v.Kind() == history.UndoState:
+		return st.Compensate.Task
 	}
 	return st
 }

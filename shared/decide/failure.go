@@ -94,30 +94,50 @@ func (d *decider) fail(v *history.Visit, st *definition.State, f failure) {
 func (d *decider) unhandled(v *history.Visit, st *definition.State, f failure) {
 	for i := range st.Catch {
 		c := &st.Catch[i]
-		if !f.matches(c.ErrorEquals) {
+		switch {
+		case !f.matches(c.ErrorEquals):
 			continue
+		case c.Compensate && d.s.MayUndo(v.Scope()):
+			d.touchTree(v)
+			d.emit(d.failing(history.Event{Type: history.EventCaught, Scope: v.Scope().ID(), Index: i + 1}, f))
+		default:
+			d.caught(v, st, c, f)
 		}
-		x, err := c.Leave(d.exprScope(d.placeOf(v), d.value(v.Input())), f.code, f.cause)
-		if err != nil {
-			f = evaluation(v, err)
-			break
-		}
-		output := d.text(x.Output)
-		if len(output) > maxPayload {
-			f = tooLarge(v.State())
-			break
-		}
-		d.exited(v, st, x, output, c.Next, false)
 		return
 	}
 	d.propagate(v.Scope(), f)
+}
+
+// caught leaves a state whose failure is handled.
+func (d *decider) caught(v *history.Visit, st *definition.State, c *definition.Catcher, f failure) {
+	x, err := c.Leave(d.exprScope(d.placeOf(v), d.value(v.Input())), f.code, f.cause)
+	if err != nil {
+		d.propagate(v.Scope(), evaluation(v, err))
+		return
+	}
+	output := d.text(x.Output)
+	if len(output) > maxPayload {
+		d.propagate(v.Scope(), tooLarge(v.State()))
+		return
+	}
+	d.exited(v, st, x, output, c.Next, false)
+}
+
+// failing writes a failure into an event, unless it is the one that was recorded last.
+func (d *decider) failing(ev history.Event, f failure) history.Event {
+	if code, cause := d.s.Failure(); code == f.code && cause == f.cause {
+		ev.Last = true
+		return ev
+	}
+	ev.Error, ev.Cause = f.code, f.cause
+	return ev
 }
 
 // propagate hands the failure of a scope to what it is inside of.
 func (d *decider) propagate(c *history.Scope, f failure) {
 	p := c.Parent()
 	if p == nil {
-		d.end(history.Failed, f)
+		d.failRoot(c, f)
 		return
 	}
 	st := d.state(p)
@@ -126,11 +146,7 @@ func (d *decider) propagate(c *history.Scope, f failure) {
 	}
 	d.touchTree(p)
 	d.stopBranches(p, c)
-	code, cause := d.s.Failure()
-	ev := history.Event{Scope: p.Scope().ID(), Index: c.Index(), Error: f.code, Cause: f.cause}
-	if code == f.code && cause == f.cause {
-		ev.Error, ev.Cause, ev.Last = "", "", true
-	}
+	ev := d.failing(history.Event{Scope: p.Scope().ID(), Index: c.Index()}, f)
 	if retrier, at := d.retry(p, st, f); retrier > 0 {
 		ev.Type, ev.Retrier, ev.At = history.EventAgain, retrier, at
 		d.emit(ev)
@@ -180,16 +196,16 @@ func aborts(events []history.Event, c *history.Scope) []history.Event {
 	return events
 }
 
-// end ends the execution without success.
+// end ends the execution without success: at once, or by unwinding it where there is something to undo or to clean up.
 func (d *decider) end(status history.Status, f failure) {
 	for _, v := range d.s.OpenVisits() {
 		if v.HasRow() {
 			d.touch(v)
 		}
 	}
-	ev := history.Event{Type: history.EventEnded, Scope: history.MainScope, Status: status, Error: f.code, Cause: f.cause}
-	if code, cause := d.s.Failure(); code == f.code && cause == f.cause {
-		ev.Error, ev.Cause, ev.Last = "", "", true
+	ev := history.Event{Type: history.EventEnded, Scope: history.MainScope, Status: status}
+	if d.m.Cleanup != nil || d.s.MayUndoAny() {
+		ev.Type = history.EventUnwinding
 	}
-	d.emit(ev)
+	d.emit(d.failing(ev, f))
 }

@@ -42,11 +42,35 @@ func TestProperties(t *testing.T) {
 			w.handle(cmds...)
 		}
 		w.handle(history.Command{Kind: history.KindCancel})
-		if !w.s.Status().Ended() {
-			t.Fatalf("still %s after a cancel", w.s.Status())
-		}
+		g.drain(w, text)
 		checkSnapshot(t, w, saved, at)
 	})
+}
+
+// drain takes a cancelled execution to its end: compensations and Cleanup have to be done, everything else is stopped.
+func (g *generator) drain(w *world, text string) {
+	for n := 0; !w.s.Status().Ended(); n++ {
+		checkWaits(g.t, w, text)
+		if n > 500 {
+			g.t.Fatalf("still %s long after a cancel: %v\n%s", w.s.Status(), w.s.OpenUnits(), text)
+		}
+		if wake := w.s.WakeAt(); wake != 0 {
+			w.now = max(w.now, wake)
+		}
+		cmds := []history.Command{{Kind: history.KindTimer}}
+		for _, u := range w.s.OpenUnits() {
+			row, ok := w.s.Row(u.Key)
+			switch {
+			case ok && u.Status == history.UnitUncertain:
+				cmds = append(cmds, history.Command{Kind: history.KindResolve, Row: row, Resolution: history.ResolveCompleted, Output: []byte("1")})
+			case ok:
+				cmds = append([]history.Command{w.report(history.Command{Kind: history.KindComplete, Row: row, Output: []byte("1")})}, cmds...)
+			case u.Signal != "":
+				cmds = append(cmds, history.Command{Kind: history.KindSignal, Signal: u.Signal})
+			}
+		}
+		w.handle(cmds...)
+	}
 }
 
 // reportsFirst does what the node does when a commit is refused: what the rows of the queue tell already, a claim or a
@@ -120,6 +144,7 @@ func checkSnapshot(t *rapid.T, w *world, saved []byte, at int) {
 type generator struct {
 	t      *rapid.T
 	states int
+	plain  bool // Cleanup is being made: nothing in it is undone
 }
 
 func (g *generator) pick(name string, n int) int { return rapid.IntRange(0, n-1).Draw(g.t, name) }
@@ -134,6 +159,10 @@ func (g *generator) document() string {
 	m := g.machine(0)
 	if g.chance("timeout", 4) {
 		m["TimeoutSeconds"] = 1 + g.pick("seconds", 100)
+	}
+	if g.chance("cleanup", 3) {
+		g.plain = true
+		m["Cleanup"] = g.machine(1)
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -199,6 +228,9 @@ func (g *generator) state(later, earlier []string, depth int) object {
 		}
 		g.limits(st)
 		g.flow(st)
+		if !g.plain && g.chance("compensate", 2) {
+			st["Compensate"] = g.compensation()
+		}
 	case "Parallel":
 		branches := make([]any, 1+g.pick("branches", 3))
 		for i := range branches {
@@ -226,6 +258,20 @@ func (g *generator) state(later, earlier []string, depth int) object {
 		st["Next"] = later[0]
 	}
 	return st
+}
+
+func (g *generator) compensation() object {
+	c := object{"Resource": "task:undo", "MaxRedeliveries": g.pick("redeliveries", 2)}
+	if g.chance("parameters", 2) {
+		c["Parameters"] = object{"result.$": "$.Result", "n": 1}
+	}
+	if g.chance("retry", 2) {
+		c["Retry"] = []any{object{"ErrorEquals": []any{"States.ALL"}, "MaxAttempts": 1, "IntervalSeconds": 1 + g.pick("interval", 10)}}
+	}
+	if g.chance("deadline", 3) {
+		c["TimeoutSeconds"] = 10
+	}
+	return c
 }
 
 func (g *generator) of(names []string) string { return names[g.pick("name", len(names))] }
@@ -264,7 +310,11 @@ func (g *generator) handlers(st object, targets []string) {
 		}}
 	}
 	if len(targets) > 0 && g.chance("catch", 2) {
-		st["Catch"] = []any{object{"ErrorEquals": []any{"States.ALL"}, "Next": g.of(targets), "ResultPath": "$.error"}}
+		c := object{"ErrorEquals": []any{"States.ALL"}, "Next": g.of(targets), "ResultPath": "$.error"}
+		if !g.plain && g.chance("undo", 2) {
+			c["Compensate"] = true
+		}
+		st["Catch"] = []any{c}
 	}
 }
 

@@ -64,6 +64,10 @@ func (d *decider) flow(p place, st *definition.State, input []byte) (*expr.Scope
 
 // leave makes the output of a state whose work is done, and goes to the next one.
 func (d *decider) leave(v *history.Visit, st *definition.State) {
+	if v.Kind() == history.UndoState {
+		d.emit(history.Event{Type: history.EventUndone, Scope: v.Scope().ID(), Status: history.Succeeded})
+		return
+	}
 	sc := d.exprScope(d.placeOf(v), d.value(v.Input()))
 	var result expr.Value
 	if v.Phase() == history.PhaseDone {
@@ -116,13 +120,24 @@ func (d *decider) exited(v *history.Visit, st *definition.State, x expr.Exit, ou
 	d.touchTree(v)
 	d.emit(ev)
 	d.keep(c.Data(), x.Output)
-	switch {
-	case !last:
+	if !last {
 		d.enter(c, st.Machine, next)
-	case c.Parent() == nil:
+		return
+	}
+	d.finished(c)
+}
+
+// finished records what it means that a scope has ended well.
+func (d *decider) finished(c *history.Scope) {
+	switch c.Role() {
+	case history.MainRole:
 		d.emit(history.Event{Type: history.EventEnded, Scope: c.ID(), Status: history.Succeeded})
-	case c.Parent().Kind() == history.MapState:
-		d.emit(history.Event{Type: history.EventIterDone, Scope: c.Parent().Scope().ID(), Index: c.Index()})
+	case history.CleanupRole:
+		d.emit(history.Event{Type: history.EventCleaned, Scope: c.ID(), Status: history.Succeeded})
+	case history.InnerRole:
+		if p := c.Parent(); p.Kind() == history.MapState {
+			d.emit(history.Event{Type: history.EventIterDone, Scope: p.Scope().ID(), Index: c.Index()})
+		}
 	}
 }
 

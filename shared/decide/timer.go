@@ -34,7 +34,7 @@ func (d *decider) due(v *history.Visit, st *definition.State) {
 	switch {
 	case overdue:
 		d.expire(v, st, expiry)
-	case v.Phase() == history.PhaseRetrying && v.Kind() == history.TaskState:
+	case v.Phase() == history.PhaseRetrying && st.Type == definition.Task:
 		d.schedule(v, st)
 	case v.Phase() == history.PhaseRetrying:
 		d.fanOut(v, st)

@@ -20,6 +20,8 @@ type builder struct {
 	language string
 	// ways are those of the machine that is being made.
 	ways *ways
+	// cleaning tells that Cleanup is being made.
+	cleaning bool
 }
 
 // document makes the document's own machine.
@@ -34,7 +36,20 @@ func (b *builder) document(o *expr.Object) *Machine {
 	m := b.machine(f, nil, 0)
 	m.Version = f.word("Version", "", "1.0")
 	m.TimeoutSeconds = f.integer("TimeoutSeconds", 1, MaxSeconds, 0)
+	b.cleanup(m, f)
 	return m
+}
+
+// cleanup reads Cleanup.
+func (b *builder) cleanup(m *Machine, f fields) {
+	c, ok := f.object("Cleanup")
+	if !ok {
+		return
+	}
+	c.only("Cleanup", machineFields, documentFields)
+	b.cleaning = true
+	m.Cleanup = b.machine(c, nil, 0)
+	b.cleaning = false
 }
 
 // uses reports the fields of an object that are additions, in strict mode, or

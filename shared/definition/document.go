@@ -123,9 +123,15 @@ func sorted(v expr.Value) expr.Value {
 // each once, sorted by task and version.
 func (d *Document) Contracts() []history.Contract {
 	var contracts []history.Contract
-	d.Machine.Walk(func(s *State) {
+	add := func(s *State) {
 		if s.Resource != nil && s.Resource.Kind == ResourceWorker {
 			contracts = append(contracts, s.Resource.Contract)
+		}
+	}
+	d.Machine.Walk(func(s *State) {
+		add(s)
+		if s.Compensate != nil {
+			add(s.Compensate.Task)
 		}
 	})
 	slices.SortFunc(contracts, func(a, b history.Contract) int {

@@ -66,12 +66,14 @@ var languageFields = []string{
 
 // The fields of the other objects of a document.
 var (
-	machineFields   = []string{"Comment", "StartAt", "States"}
-	processorFields = append([]string{"ProcessorConfig"}, machineFields...)
-	documentFields  = append([]string{"Version", "TimeoutSeconds", "QueryLanguage", "OnSignal", "Cleanup", "Limits", "Input", "Output"}, machineFields...)
-	configFields    = []string{"Mode", "ExecutionType"}
-	retrierFields   = []string{"Comment", "ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate", "MaxDelaySeconds", "JitterStrategy"}
-	catcherFields   = []string{"Comment", "ErrorEquals", "Next", "Compensate"}
+	machineFields    = []string{"Comment", "StartAt", "States"}
+	processorFields  = append([]string{"ProcessorConfig"}, machineFields...)
+	documentFields   = append([]string{"Version", "TimeoutSeconds", "QueryLanguage", "OnSignal", "Cleanup", "Limits", "Input", "Output"}, machineFields...)
+	configFields     = []string{"Mode", "ExecutionType"}
+	retrierFields    = []string{"Comment", "ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate", "MaxDelaySeconds", "JitterStrategy"}
+	catcherFields    = []string{"Comment", "ErrorEquals", "Next", "Compensate"}
+	compensateFields = []string{"Comment", "Resource", "TimeoutSeconds", "HeartbeatSeconds", "QueueTimeoutSeconds", "Priority",
+		"MaxRedeliveries", "WhenUncertain", "Retry"}
 )
 
 // additions are the fields that Amazon States Language does not have, by the
@@ -95,8 +97,6 @@ var notBuilt = map[feature]string{
 	"lambda":           "Lambda functions invoked by the server",
 	"Credentials":      "credentials for tasks that the server does",
 	"OnSignal":         "OnSignal",
-	"Cleanup":          "Cleanup",
-	"Compensate":       "compensation",
 	"Limits":           "limits of a document's own",
 	"input and output": "schemas for input and output",
 }
@@ -104,12 +104,11 @@ var notBuilt = map[feature]string{
 // fieldFeatures are the features that a field uses by being there, by the
 // object that has it.
 var fieldFeatures = map[string]map[string]feature{
-	"document": {"OnSignal": "OnSignal", "Cleanup": "Cleanup", "Limits": "Limits", "Input": "input and output", "Output": "input and output"},
+	"document": {"OnSignal": "OnSignal", "Limits": "Limits", "Input": "input and output", "Output": "input and output"},
 	"state": {
 		"ItemReader": "distributed Map", "ItemBatcher": "distributed Map", "ResultWriter": "distributed Map", "Label": "distributed Map",
-		"Credentials": "Credentials", "Compensate": "Compensate",
+		"Credentials": "Credentials",
 	},
-	"catcher": {"Compensate": "Compensate"},
 }
 
 // resourceFeatures are the features that a Task uses by its resource.

@@ -20,20 +20,19 @@ func (m *Machine) Find(name string) *State {
 // state of this machine, then one in its branches or its processor, and so on.
 // It is nil where there is none.
 func (m *Machine) ByPath(names ...string) *State {
-	parent := m.Parent
 	var found *State
 	for _, name := range names {
+		parent := found
 		found = m.Find(name)
-		if found == nil || found.Machine.Parent != parent {
+		if found == nil || parent == nil && found.Machine != m || parent != nil && found.Machine.Parent != parent {
 			return nil
 		}
-		parent = found
 	}
 	return found
 }
 
 // Walk visits every state of this machine and of those inside it, in the order
-// written, each state before those inside it.
+// written, each state before those inside it; those of Cleanup last.
 func (m *Machine) Walk(visit func(*State)) {
 	for _, name := range m.Order {
 		s := m.States[name]
@@ -41,6 +40,9 @@ func (m *Machine) Walk(visit func(*State)) {
 		for _, inner := range s.Machines() {
 			inner.Walk(visit)
 		}
+	}
+	if m.Cleanup != nil {
+		m.Cleanup.Walk(visit)
 	}
 }
 

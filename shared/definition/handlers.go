@@ -10,13 +10,20 @@ import (
 // handlers reads Retry and Catch.
 func (b *builder) handlers(s *State, f fields, lang expr.Language) {
 	retry, _ := f.list("Retry")
-	for i, element := range f.elements("Retry", retry) {
-		s.Retry = append(s.Retry, b.retrier(element, i == len(retry)-1))
-	}
+	s.Retry = b.retriers(f, retry)
 	catch, _ := f.list("Catch")
 	for i, element := range b.steps(f, "Catch", catch) {
 		s.Catch = append(s.Catch, b.catcher(element, i == len(catch)-1, lang))
 	}
+}
+
+// retriers reads the elements of Retry.
+func (b *builder) retriers(f fields, list []expr.Value) []Retrier {
+	var retriers []Retrier
+	for i, element := range f.elements("Retry", list) {
+		retriers = append(retriers, b.retrier(element, i == len(list)-1))
+	}
+	return retriers
 }
 
 // maxDelaySeconds is the highest MaxDelaySeconds: 366 days.
@@ -61,6 +68,9 @@ func (b *builder) catcher(f fields, last bool, lang expr.Language) Catcher {
 	f.text("Comment")
 	made, problems := lang.Catcher(f.o)
 	b.fromExpr(f.at, problems)
+	if b.cleaning && f.has("Compensate") {
+		b.errorf(f.at.member("Compensate"), RuleMisplaced, "Cleanup cannot have the field \"Compensate\": what it does is not undone.")
+	}
 	return Catcher{Catcher: made, ErrorEquals: b.errorNames(f, last), Next: b.link(f, "Next"), Compensate: f.flag("Compensate")}
 }
 

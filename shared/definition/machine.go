@@ -21,8 +21,10 @@ type Machine struct {
 	States map[string]*State
 	// Order lists the names as written.
 	Order []string
+	// Cleanup runs after an end that is not success; nil for none. Top level only.
+	Cleanup *Machine
 	// Parent is the Parallel or Map that this machine is inside of; nil for the
-	// document's own machine.
+	// document's own machine and for Cleanup.
 	Parent *State
 	// Branch is the index of this machine in the Branches of a Parallel; else 0.
 	Branch int
@@ -73,9 +75,7 @@ type State struct {
 	// Task
 
 	Resource *Resource
-	// TimeoutSeconds limits one attempt, from its hand-out. Nil means
-	// DefaultTimeoutSeconds, or DefaultTimeoutWithHeartbeat where the state has
-	// HeartbeatSeconds.
+	// TimeoutSeconds limits one attempt, from its hand-out; nil for no limit.
 	TimeoutSeconds expr.Field[int64]
 	// HeartbeatSeconds is the longest silence of a worker; nil for no limit.
 	HeartbeatSeconds expr.Field[int64]
@@ -91,6 +91,8 @@ type State struct {
 	MaxRedeliveries int
 	// WhenUncertain says what becomes of an attempt that counts as uncertain.
 	WhenUncertain Uncertainty
+	// Compensate undoes the Task after it has succeeded; nil where nothing does.
+	Compensate *Compensation
 
 	// Task, Parallel, Map
 
@@ -131,6 +133,17 @@ type State struct {
 	Cause expr.Field[string]
 }
 
+// Compensation is how a Task is undone.
+type Compensation struct {
+	// Arguments make the input of Task, at the time the Task that it undoes
+	// succeeds, from an object with that one's Input (raw) and Result. Nil gives
+	// the object itself.
+	Arguments expr.Expression
+	// Task does it: a Task with Resource, time limits and Retry, and without
+	// Catch and a way on. Its Flow changes nothing.
+	Task *State
+}
+
 // Uncertainty is what becomes of an attempt whose outcome nobody knows and that
 // was handed out too often.
 type Uncertainty string
@@ -166,7 +179,8 @@ type Catcher struct {
 	expr.Catcher
 	ErrorEquals []string
 	Next        string
-	// Compensate undoes what the state's scope did before Next is entered.
+	// Compensate undoes, before Next is entered, what the machine that the state
+	// stands in has done: a branch or an iteration, or the whole document.
 	Compensate bool
 }
 

@@ -49,8 +49,7 @@ const (
 	RuleNoDefault = "no-default"
 	// RuleResource: a Resource that cannot be read or that nobody can serve.
 	RuleResource = "resource"
-	// RuleHeartbeat: HeartbeatSeconds is not smaller than TimeoutSeconds. A
-	// warning where the time-out is the default.
+	// RuleHeartbeat: HeartbeatSeconds is not smaller than TimeoutSeconds.
 	RuleHeartbeat = "heartbeat"
 	// RuleErrorName: States.ALL is not alone and last. Also a warning for names
 	// beginning with "States." that the language does not have.

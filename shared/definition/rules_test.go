@@ -166,8 +166,7 @@ var taskCases = []ruleCase{
 		"/States/A/TimeoutSeconds range", "/States/A/HeartbeatSeconds range", "/States/A/QueueTimeoutSeconds range",
 		"/States/A/Priority range", "/States/A/MaxRedeliveries range", "/States/A/WhenUncertain value"}},
 	{"heartbeat as long as the time-out", task(`, "TimeoutSeconds": 10, "HeartbeatSeconds": 10`), []string{"/States/A/HeartbeatSeconds heartbeat"}},
-	{"heartbeat as long as the default", task(`, "HeartbeatSeconds": 60`), []string{"? /States/A/HeartbeatSeconds heartbeat"}},
-	{"heartbeat below the default", task(`, "HeartbeatSeconds": 59`), nil},
+	{"heartbeat alone", task(`, "HeartbeatSeconds": 600`), nil},
 	{"heartbeat beside a path", task(`, "TimeoutSecondsPath": "$.t", "HeartbeatSeconds": 1000`), nil},
 	{"IdempotencyKey no expression", task(`, "IdempotencyKey": "order"`), []string{"/States/A/IdempotencyKey path"}},
 	{"signal", stateA(`"Type": "Task", "Resource": "signal:approved", "TimeoutSeconds": 5, "End": true, "Catch": [{"ErrorEquals": ["States.Timeout"], "Next": "A"}]`), nil},
@@ -234,10 +233,8 @@ var notBuiltCases = []ruleCase{
 	{"http", stateA(`"Type": "Task", "End": true, "Resource": "http"`), []string{"/States/A/Resource not-built"}},
 	{"lambda", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Credentials": {}`),
 		[]string{"/States/A/Credentials not-built", "/States/A/Resource not-built"}},
-	{"compensation", task(`, "Compensate": {}, "Catch": [{"ErrorEquals": ["E"], "Next": "A", "Compensate": true}]`),
-		[]string{"/States/A/Compensate not-built", "/States/A/Catch/0/Compensate not-built"}},
-	{"top level", `{"OnSignal": {}, "Cleanup": {}, "Limits": {}, "Input": {}, "Output": {}, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`,
-		[]string{"/OnSignal not-built", "/Cleanup not-built", "/Limits not-built", "/Input not-built", "/Output not-built"}},
+	{"top level", `{"OnSignal": {}, "Limits": {}, "Input": {}, "Output": {}, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`,
+		[]string{"/OnSignal not-built", "/Limits not-built", "/Input not-built", "/Output not-built"}},
 }
 
 var strictCases = []ruleCase{
@@ -246,11 +243,11 @@ var strictCases = []ruleCase{
 	{"signal:", stateA(`"Type": "Task", "End": true, "Resource": "signal:paid"`), []string{"/States/A/Resource addition"}},
 	{"workflow:", stateA(`"Type": "Task", "End": true, "Resource": "workflow:pay"`), []string{"/States/A/Resource addition"}},
 	{"http", stateA(`"Type": "Task", "End": true, "Resource": "http"`), []string{"/States/A/Resource addition"}},
-	{"fields of a Task", task(`, "QueueTimeoutSeconds": 1, "IdempotencyKey": "$.a", "Priority": 1, "MaxRedeliveries": 1, "WhenUncertain": "WAIT", "Compensate": {}`), []string{
+	{"fields of a Task", task(`, "QueueTimeoutSeconds": 1, "IdempotencyKey": "$.a", "Priority": 1, "MaxRedeliveries": 1, "WhenUncertain": "WAIT", "Compensate": {"Resource": "arn:aws:states:x:000000000000:activity:undo"}`), []string{
 		"/States/A/QueueTimeoutSeconds addition", "/States/A/IdempotencyKey addition", "/States/A/Priority addition",
 		"/States/A/MaxRedeliveries addition", "/States/A/WhenUncertain addition", "/States/A/Compensate addition"}},
 	{"a catcher", task(`, "Catch": [{"ErrorEquals": ["E"], "Next": "A", "Compensate": true}]`), []string{"/States/A/Catch/0/Compensate addition"}},
-	{"top level", `{"OnSignal": {}, "Cleanup": {}, "Limits": {}, "Input": {}, "Output": {}, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`,
+	{"top level", `{"OnSignal": {}, "Cleanup": {"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}, "Limits": {}, "Input": {}, "Output": {}, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`,
 		[]string{"/OnSignal addition", "/Cleanup addition", "/Limits addition", "/Input addition", "/Output addition"}},
 	{"unreachable", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}, "B": {"Type": "Succeed"}}}`, []string{"/States/B unreachable"}},
 }
@@ -287,10 +284,38 @@ func limitCases() []ruleCase {
 	}
 }
 
+var undoCases = []ruleCase{
+	{"all fields", task(`, "Compensate": {"Comment": "c", "Resource": "task:undo", "Parameters": {"id.$": "$.Result.id"}, "TimeoutSeconds": 10, "HeartbeatSecondsPath": "$.h",
+		"QueueTimeoutSeconds": 5, "Priority": 1, "MaxRedeliveries": 1, "WhenUncertain": "FAIL", "Retry": [{"ErrorEquals": ["States.ALL"]}]},
+		"Catch": [{"ErrorEquals": ["E"], "Next": "A", "Compensate": true}]`), nil},
+	{"no object", task(`, "Compensate": "task:undo"`), []string{"/States/A/Compensate type"}},
+	{"Resource missing", task(`, "Compensate": {}`), []string{"/States/A/Compensate required"}},
+	{"a signal", task(`, "Compensate": {"Resource": "signal:x"}`), []string{"/States/A/Compensate/Resource resource"}},
+	{"of a signal", stateA(`"Type": "Task", "Resource": "signal:x", "End": true, "Compensate": {"Resource": "task:undo"}`), []string{"/States/A/Compensate misplaced-field"}},
+	{"of a Pass", stateA(`"Type": "Pass", "End": true, "Compensate": {"Resource": "task:undo"}`), []string{"/States/A/Compensate misplaced-field"}},
+	{"fields of a state", task(`, "Compensate": {"Resource": "task:undo", "Next": "A", "Catch": [], "ResultPath": "$", "Retr": []}`), []string{
+		"/States/A/Compensate/Next unknown-field", "/States/A/Compensate/Catch unknown-field", "/States/A/Compensate/ResultPath misplaced-field",
+		"/States/A/Compensate/Retr unknown-field"}},
+	{"wrong fields", task(`, "Compensate": {"Resource": "undo", "Parameters": [], "TimeoutSeconds": 0, "Retry": [{}]}`), []string{
+		"/States/A/Compensate/Parameters type", "/States/A/Compensate/Resource resource", "/States/A/Compensate/TimeoutSeconds range", "/States/A/Compensate/Retry/0 required"}},
+	{"Cleanup", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}, "Cleanup": {"Comment": "c", "StartAt": "B", "States": {"B": {"Type": "Succeed"}}}}`, nil},
+	{"Cleanup no object", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}, "Cleanup": true}`, []string{"/Cleanup type"}},
+	{"Cleanup empty", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}, "Cleanup": {}}`, []string{"/Cleanup required"}},
+	{"Cleanup with a name that is taken", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}, "Cleanup": {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}}`,
+		[]string{"/Cleanup/States/A name-taken"}},
+	{"Cleanup with fields of a document", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}, "Cleanup": {"TimeoutSeconds": 5, "StartAt": "B", "States": {"B": {"Type": "Succeed"}}}}`,
+		[]string{"/Cleanup/TimeoutSeconds misplaced-field"}},
+	{"into Cleanup", `{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}}, "Cleanup": {"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}}`,
+		[]string{"/States/A/Next target"}},
+	{"nothing is undone in Cleanup", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}, "Cleanup": {"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "task:b", "End": true,
+		"Compensate": {"Resource": "task:undo"}, "Catch": [{"ErrorEquals": ["E"], "Next": "B", "Compensate": true}]}}}}`,
+		[]string{"/Cleanup/States/B/Catch/0/Compensate misplaced-field", "/Cleanup/States/B/Compensate misplaced-field"}},
+}
+
 func TestRules(t *testing.T) {
 	tables := map[string][]ruleCase{
 		"document": documentCases, "state": stateCases, "wait": waitCases, "choice": choiceCases, "task": taskCases,
-		"handler": handlerCases, "nested": nestedCases, "not built": notBuiltCases, "limit": limitCases(),
+		"handler": handlerCases, "nested": nestedCases, "undo": undoCases, "not built": notBuiltCases, "limit": limitCases(),
 	}
 	hit := map[string]bool{}
 	for table, cases := range tables {

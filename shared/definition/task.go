@@ -10,12 +10,6 @@ import (
 const (
 	// MaxSeconds is the longest time-out: of an execution, a task, a queue.
 	MaxSeconds = 99_999_999
-	// DefaultTimeoutSeconds limits an attempt whose state has neither
-	// TimeoutSeconds nor HeartbeatSeconds.
-	DefaultTimeoutSeconds = MaxSeconds
-	// DefaultTimeoutWithHeartbeat limits one whose state has HeartbeatSeconds
-	// alone.
-	DefaultTimeoutWithHeartbeat = 60
 	// MinPriority and MaxPriority bound Priority.
 	MinPriority = -100
 	MaxPriority = 100
@@ -28,11 +22,17 @@ const (
 // task reads a Task.
 func (b *builder) task(s *State, f fields, lang expr.Language) {
 	b.resource(s, f)
-	b.timeouts(s, f, lang)
 	b.handlers(s, f, lang)
+	s.IdempotencyKey = b.text(f, lang, "IdempotencyKey")
+	b.attempts(s, f, lang)
+	b.compensation(s, f, lang)
+}
+
+// attempts reads how the attempts of a Task are handed out and limited.
+func (b *builder) attempts(s *State, f fields, lang expr.Language) {
+	b.timeouts(s, f, lang)
 	s.QueueTimeoutSeconds = f.integer("QueueTimeoutSeconds", 1, MaxSeconds, 0)
 	s.Priority = f.integer("Priority", MinPriority, MaxPriority, 0)
-	s.IdempotencyKey = b.text(f, lang, "IdempotencyKey")
 	s.MaxRedeliveries = f.integer("MaxRedeliveries", 0, MostRedeliveries, DefaultMaxRedeliveries)
 	s.WhenUncertain = Uncertainty(f.word("WhenUncertain", string(UncertainWaits), string(UncertainWaits), string(UncertainFails)))
 }
@@ -88,17 +88,10 @@ func (b *builder) timeouts(s *State, f fields, lang expr.Language) {
 		return
 	}
 	heartbeat, ok := s.HeartbeatSeconds.Constant()
-	if !ok {
-		return
-	}
-	at := f.at.member("HeartbeatSeconds")
-	if s.TimeoutSeconds == nil {
-		if heartbeat >= DefaultTimeoutWithHeartbeat {
-			b.warnf(at, RuleHeartbeat, "Without TimeoutSeconds an attempt has %d seconds, so a heartbeat of %d seconds is never missed.", DefaultTimeoutWithHeartbeat, heartbeat)
-		}
+	if !ok || s.TimeoutSeconds == nil {
 		return
 	}
 	if timeout, ok := s.TimeoutSeconds.Constant(); ok && heartbeat >= timeout {
-		b.errorf(at, RuleHeartbeat, "HeartbeatSeconds (%d) must be smaller than TimeoutSeconds (%d).", heartbeat, timeout)
+		b.errorf(f.at.member("HeartbeatSeconds"), RuleHeartbeat, "HeartbeatSeconds (%d) must be smaller than TimeoutSeconds (%d).", heartbeat, timeout)
 	}
 }

@@ -12,7 +12,7 @@ func (jsonPath) Name() string { return "JSONPath" }
 var jsonPathFields = map[string][]Kind{
 	"InputPath":                      {Pass, Task, Choice, Wait, Parallel, Map, Succeed},
 	"OutputPath":                     {Pass, Task, Choice, Wait, Parallel, Map, Succeed},
-	"Parameters":                     {Pass, Task, Parallel, Map},
+	"Parameters":                     {Pass, Task, Parallel, Map, Compensate},
 	"Result":                         {Pass},
 	"ResultSelector":                 {Task, Parallel, Map},
 	"ResultPath":                     {Pass, Task, Parallel, Map, Catch},
@@ -24,8 +24,8 @@ var jsonPathFields = map[string][]Kind{
 	"ToleratedFailurePercentagePath": {Map},
 	"SecondsPath":                    {Wait},
 	"TimestampPath":                  {Wait},
-	"TimeoutSecondsPath":             {Task},
-	"HeartbeatSecondsPath":           {Task},
+	"TimeoutSecondsPath":             {Task, Compensate},
+	"HeartbeatSecondsPath":           {Task, Compensate},
 	"ErrorPath":                      {Fail},
 	"CausePath":                      {Fail},
 }

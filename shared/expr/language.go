@@ -20,8 +20,11 @@ const (
 	Fail     Kind = "Fail"
 )
 
-// Catch is not a kind of states: it asks Owns about the elements of Catch.
-const Catch Kind = "Catch"
+// Catch and Compensate are not kinds of states: they ask Owns about the elements of Catch, and about a Compensate.
+const (
+	Catch      Kind = "Catch"
+	Compensate Kind = "Compensate"
+)
 
 // ErrNotBuilt is a query language that the specification has and this version
 // does not.

@@ -210,11 +210,25 @@ func (f *Frontend) unitsOf(ctx context.Context, e store.Execution, state *histor
 	units := make([]wire.Unit, len(open))
 	for i, u := range open {
 		units[i] = unitOf(u)
-		if s := find(machine, u.State); u.Kind == "task" && s != nil && s.Resource != nil {
-			units[i].Task, units[i].Version = s.Resource.Contract.Task, s.Resource.Contract.Version
+		if r := resourceOf(machine, u); r != nil {
+			units[i].Task, units[i].Version = r.Contract.Task, r.Contract.Version
 		}
 	}
 	return units
+}
+
+// resourceOf is who does a unit; nil where it is no task or the document does not tell.
+func resourceOf(m *definition.Machine, u history.UnitView) *definition.Resource {
+	s := find(m, u.State)
+	switch {
+	case s == nil:
+		return nil
+	case u.Kind == "task":
+		return s.Resource
+	case u.Kind == "compensation" && s.Compensate != nil:
+		return s.Compensate.Task.Resource
+	}
+	return nil
 }
 
 func unitOf(u history.UnitView) wire.Unit {

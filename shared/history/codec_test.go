@@ -3,7 +3,10 @@ package history_test
 import (
 	"bytes"
 	"errors"
+	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +46,30 @@ var allTypes = []history.Event{
 	{Type: history.EventSignalled, Name: "go", Text: lit(`{}`), RequestID: "r"},
 	{Type: history.EventCancelling, Cause: "why"},
 	{Type: history.EventEnded, Status: history.Failed, Error: "E", Cause: "c"},
+	{Type: history.EventUndoable, Text: lit(`{"Input":1}`)},
+	{Type: history.EventCaught, Index: 2, Last: true},
+	{Type: history.EventUnwinding, Status: history.Failed, Name: "limit", Error: "E", Cause: "c"},
+	{Type: history.EventUndoing, Key: "A"},
+	{Type: history.EventUndone, Scope: 2, Status: history.Failed, Last: true},
+	{Type: history.EventCleaning, Text: lit(`{"Reason":"failed"}`)},
+	{Type: history.EventCleaned, Scope: 2, Status: history.Succeeded},
+}
+
+// TestAllTypesHasEveryType reads the constants from their file.
+func TestAllTypesHasEveryType(t *testing.T) {
+	text, err := os.ReadFile("event.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`EventType = "(.+)"`).FindAllStringSubmatch(string(text), -1)
+	if len(declared) == 0 {
+		t.Fatal("no types found")
+	}
+	for _, d := range declared {
+		if !slices.ContainsFunc(allTypes, func(ev history.Event) bool { return string(ev.Type) == d[1] }) {
+			t.Errorf("allTypes lacks %q", d[1])
+		}
+	}
 }
 
 func lit(text string) history.Text { return history.Text{Literal: []byte(text)} }
@@ -186,6 +213,9 @@ func TestApplyIsTotal(t *testing.T) {
 			if ev.Type == history.EventEntered {
 				ev.Kind = rapid.SampledFrom([]history.StateKind{history.TaskState, history.MapState, history.ParallelState, history.WaitState}).Draw(t, "kind")
 			}
+			if ev.Type == history.EventUndoing {
+				ev.Key = rapid.SampledFrom([]string{"A", "A[0]/A", "x"}).Draw(t, "key")
+			}
 			if ev.Type == history.EventEnded && seq < 25 {
 				continue
 			}
@@ -245,7 +275,7 @@ func TestRestoreRefuses(t *testing.T) {
 	for data, unknown := range map[string]bool{
 		``:  false,
 		`x`: false,
-		strings.Replace(good, `"format":1`, `"format":2`, 1): true,
+		strings.Replace(good, `"format":2`, `"format":3`, 1): true,
 		strings.Replace(good, `"v":1`, `"v":2`, 1):           true,
 		good[:len(good)-1]: false,
 		strings.Replace(good, `"data":1`, `"data":9`, 1):               false,

@@ -99,6 +99,9 @@ func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 	case EventStarted, EventSignalled, EventCancelling, EventEnded:
 		s.describeExecution(ev, view, payload)
 		return
+	case EventUnwinding, EventUndoing, EventUndone, EventCleaning, EventCleaned:
+		s.describeUnwinding(ev, view, v)
+		return
 	case EventEntered:
 		view.Type = kindNames[ev.Kind] + "StateEntered"
 		view.text("name", ev.State)
@@ -113,13 +116,13 @@ func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 		if ev.Type == EventTaken {
 			payload = s.oldest(v.unit.signal)
 		}
-		describeUnit(ev, view, v, payload, resource(v.state))
+		describeUnit(ev, view, v, payload, resource)
 	case EventExited:
 		view.Type = kindNames[v.kind] + "StateExited"
 		view.text("name", v.state)
 		view.json("output", payload)
 		s.describeAssigned(ev, view, payload)
-	case EventLost, EventProgressed, EventRuled, EventAgain:
+	case EventLost, EventProgressed, EventRuled, EventAgain, EventUndoable, EventCaught:
 		s.describeOwn(ev, view, v)
 	default:
 		describeFan(ev, view, v)
@@ -161,9 +164,7 @@ func (s *State) describeExecution(ev *Event, view *View, payload []byte) {
 			view.json("output", payload)
 			return
 		}
-		code, cause := s.failureOf(ev)
-		view.text("error", code)
-		view.text("cause", cause)
+		s.tell(ev, view)
 	}
 }
 
@@ -173,10 +174,13 @@ var endNames = map[Status]string{
 
 // failureOf is the failure that an event tells, or passes on.
 func (s *State) failureOf(ev *Event) (code, cause string) {
-	if ev.Last {
-		return s.failure.code, s.failure.cause
+	switch {
+	case !ev.Last:
+		return ev.Error, ev.Cause
+	case ev.Type == EventEnded && s.ending != nil:
+		return s.ending.Error, s.ending.Cause
 	}
-	return ev.Error, ev.Cause
+	return s.failure.code, s.failure.cause
 }
 
 func (s *State) describeAssigned(ev *Event, view *View, output []byte) {
@@ -213,8 +217,11 @@ func unitTypes(resource string) (family, kind, name string) {
 	return "Task", kind, name
 }
 
-func describeUnit(ev *Event, view *View, v *Visit, payload []byte, resource string) {
-	family, kind, name := unitTypes(resource)
+func describeUnit(ev *Event, view *View, v *Visit, payload []byte, resource func(string) string) {
+	family, kind, name := "CompensationTask", "", ""
+	if v.kind != UndoState {
+		family, kind, name = unitTypes(resource(v.state))
+	}
 	if family == "Task" {
 		view.text("resourceType", kind)
 		view.text("resource", name)
@@ -222,9 +229,12 @@ func describeUnit(ev *Event, view *View, v *Visit, payload []byte, resource stri
 	switch ev.Type {
 	case EventScheduled:
 		view.Type = family + "Scheduled"
-		if family == "Task" {
+		switch family {
+		case "Task":
 			view.json("parameters", payload)
-		} else {
+		case "CompensationTask":
+			view.json("input", payload)
+		default:
 			view.text("resource", name)
 			view.json("input", payload)
 		}
@@ -268,12 +278,52 @@ func (s *State) describeOwn(ev *Event, view *View, v *Visit) {
 		view.Type = "TaskResolved"
 		view.text("resolution", ev.Name)
 		view.text("requestId", ev.RequestID)
+	case EventUndoable:
+		view.Type = "CompensationRecorded"
+		text, _ := s.sources(ev).resolve(ev.Text)
+		view.json("input", text)
+	case EventCaught:
+		view.Type = "FailureCaught"
+		s.tell(ev, view)
 	case EventAgain:
 		view.Type = "RetryScheduled"
-		code, cause := s.failureOf(ev)
-		view.text("error", code)
-		view.text("cause", cause)
+		s.tell(ev, view)
 		view.text("at", ev.At.Time().Format(time.RFC3339Nano))
+	}
+}
+
+// tell shows the failure that an event tells, or passes on.
+func (s *State) tell(ev *Event, view *View) {
+	code, cause := s.failureOf(ev)
+	view.text("error", code)
+	view.text("cause", cause)
+}
+
+// describeUnwinding covers how an execution is undone and cleaned up.
+func (s *State) describeUnwinding(ev *Event, view *View, v *Visit) {
+	over := func(what string) {
+		view.Type = what + "Succeeded"
+		if ev.Status == Failed {
+			view.Type = what + "Failed"
+			s.tell(ev, view)
+		}
+	}
+	switch ev.Type {
+	case EventUnwinding:
+		view.Type = "ExecutionStopping"
+		view.text("status", ev.Status.String())
+		view.text("reason", ev.Name)
+		s.tell(ev, view)
+	case EventUndoing:
+		view.Type, view.Unit = "CompensationStarted", UnitKey(ev.Key)
+	case EventUndone:
+		view.Unit = v.key
+		over("Compensation")
+	case EventCleaning:
+		view.Type = "CleanupStarted"
+		view.json("input", ev.Text.Literal)
+	case EventCleaned:
+		over("Cleanup")
 	}
 }
 

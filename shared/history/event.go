@@ -60,9 +60,26 @@ const (
 	EventSignalled EventType = "signal"
 	// EventCancelling: a cancel was accepted. [Cause], [RequestID].
 	EventCancelling EventType = "cancel"
-	// EventEnded: the execution is over. Status, [Text: output, else the main scope's data], and Error and Cause, or Last, as
-	// EventBroken has them.
+	// EventEnded: the execution is over. Status, [Text: output, else the main scope's data], and Error and Cause, or Last: those
+	// that it was unwound for, else as EventBroken has them.
 	EventEnded EventType = "end"
+
+	// EventUndoable: the unit that just succeeded can be undone. Text: the input of its compensation.
+	EventUndoable EventType = "undoable"
+	// EventCaught: a failure was caught by a catcher that compensates first. Index (of the catcher, from 1), Error, Cause.
+	EventCaught EventType = "catch"
+	// EventUnwinding: the execution will end without success, once what it did is undone and cleaned up. Status, [Name: the
+	// reason, where the status does not tell], and Error and Cause, or Last, as EventBroken has them.
+	EventUnwinding EventType = "unwind"
+	// EventUndoing: the compensation of a unit begins, for the scope that it belongs to. Key (of the unit that is undone).
+	EventUndoing EventType = "undo"
+	// EventUndone: the compensation that is this scope is over. Status (Succeeded or Failed), and for a failed one Error and
+	// Cause, or Last, as EventBroken has them.
+	EventUndone EventType = "undone"
+	// EventCleaning: Cleanup begins. Text: its input.
+	EventCleaning EventType = "clean"
+	// EventCleaned: Cleanup is over. The fields of EventUndone.
+	EventCleaned EventType = "cleaned"
 )
 
 // known has every type.
@@ -70,12 +87,14 @@ var known = map[EventType]bool{
 	EventStarted: true, EventEntered: true, EventExited: true, EventScheduled: true, EventDispatched: true, EventCompleted: true, EventFailed: true,
 	EventTimedOut: true, EventLost: true, EventProgressed: true, EventRuled: true, EventTaken: true, EventFanned: true, EventIterBegun: true, EventIterDone: true,
 	EventIterFailed: true, EventIterCut: true, EventAborted: true, EventJoined: true, EventBroken: true, EventAgain: true, EventSignalled: true,
-	EventCancelling: true, EventEnded: true,
+	EventCancelling: true, EventEnded: true, EventUndoable: true, EventCaught: true, EventUnwinding: true, EventUndoing: true, EventUndone: true,
+	EventCleaning: true, EventCleaned: true,
 }
 
 // ScopeID numbers the scopes of an execution in the order in which they were made. A scope is a machine that runs: the
-// document's own is MainScope, each branch of a Parallel and each iteration of a Map has one of its own. A scope is in
-// at most one state at a time, so its number also names the visit that the state is having.
+// document's own is MainScope, each branch of a Parallel and each iteration of a Map has one of its own, and so have
+// Cleanup and each compensation. A scope is in at most one state at a time, so its number also names the visit that the
+// state is having.
 type ScopeID int32
 
 // MainScope is the scope of the document's top level.
@@ -93,6 +112,8 @@ const (
 	MapState      StateKind = 'M'
 	SucceedState  StateKind = 'S'
 	FailState     StateKind = 'F'
+	// UndoState is no state of a document, but the compensation of one.
+	UndoState StateKind = 'U'
 )
 
 // UnitKind tells what a unit waits for.

@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrOutOfOrder is a turn that does not follow the last one that was applied.
@@ -80,7 +81,7 @@ func (s *State) foldExecution(ev *Event, c *Scope) bool {
 	case EventEnded:
 		s.applyEnded(ev, c)
 	default:
-		return false
+		return s.foldUnwinding(ev, c)
 	}
 	return true
 }
@@ -96,12 +97,15 @@ func (s *State) applyStarted(ev *Event) {
 	if s.start.Timeout > 0 {
 		s.deadline = s.at.Add(millis(s.start.Timeout))
 	}
-	s.newScope(nil, 0, text)
+	s.addScope(&Scope{data: text})
 }
 
 func (s *State) applyEnded(ev *Event, c *Scope) {
 	end := &End{Status: ev.Status, Error: ev.Error, Cause: ev.Cause}
-	if ev.Last {
+	switch {
+	case ev.Last && s.ending != nil:
+		end.Error, end.Cause = s.ending.Error, s.ending.Cause
+	case ev.Last:
 		end.Error, end.Cause = s.failure.code, s.failure.cause
 	}
 	if ev.Status == Succeeded {
@@ -125,17 +129,32 @@ func (s *State) applyEnded(ev *Event, c *Scope) {
 	s.ready, s.waiters, s.signals, s.held = nil, nil, nil, 0
 }
 
-func (s *State) newScope(parent *Visit, index int, input []byte) *Scope {
+// newBranch begins a branch or an iteration.
+func (s *State) newBranch(parent *Visit, index int, input []byte) {
+	c := s.addScope(&Scope{parent: parent, index: index, data: input, last: s.events})
+	c.prefix = c.prefixOf()
+	parent.fan.branches[index] = c
+	parent.fan.active++
+}
+
+func (s *State) addScope(c *Scope) *Scope {
 	s.lastScope++
-	c := &Scope{id: s.lastScope, parent: parent, index: index, data: input}
-	if parent != nil {
-		c.prefix = fmt.Sprintf("%s[%d]/", parent.key, index)
-		c.last = s.events
-		parent.fan.branches[index] = c
-		parent.fan.active++
-	}
+	c.id = s.lastScope
 	s.scopes[c.id] = c
 	return c
+}
+
+// prefixOf is what the keys of the units inside begin with.
+func (c *Scope) prefixOf() string {
+	switch {
+	case c.parent != nil:
+		return fmt.Sprintf("%s[%d]/", c.parent.key, c.index)
+	case c.root == cleanupRoot:
+		return "/Cleanup/"
+	case c.root == undoRoot:
+		return string(c.undoes) + "/"
+	}
+	return ""
 }
 
 func (s *State) applyEntered(ev *Event, c *Scope) {
@@ -198,6 +217,9 @@ func (s *State) finishScope(c *Scope) {
 
 // close ends what the visit waits for, and everything inside it.
 func (s *State) close(v *Visit, phase Phase) {
+	if v.phase == PhaseUndoing {
+		s.catching = slices.DeleteFunc(s.catching, func(c *Visit) bool { return c == v })
+	}
 	v.phase = phase
 	s.unmarkReady(v)
 	s.timers.set(v, 0)

@@ -61,7 +61,7 @@ func (s *State) applyFanned(ev *Event, v *Visit) {
 	}
 	if v.kind == ParallelState {
 		for i := range n {
-			s.newScope(v, i, text)
+			s.newBranch(v, i, text)
 		}
 		return
 	}
@@ -81,7 +81,7 @@ func (s *State) applyIterBegun(ev *Event, v *Visit) {
 		s.previous = f.tail
 	}
 	f.next++
-	s.newScope(v, ev.Index, text)
+	s.newBranch(v, ev.Index, text)
 	if !v.Unfanned() {
 		s.unmarkReady(v)
 	}

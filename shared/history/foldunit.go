@@ -28,6 +28,10 @@ func (s *State) foldUnit(ev *Event, v *Visit) bool {
 		if v.HasRow() && v.unit.status == UnitUncertain && ev.Name == ResolveRetry {
 			v.unit.offerAgain(s.at)
 		}
+	case EventUndoable:
+		s.applyUndoable(ev, v)
+	case EventCaught:
+		s.applyCaught(ev, v)
 	case EventProgressed:
 		if text, ok := s.sources(ev).resolve(ev.Text); ok && v.HasRow() {
 			v.unit.progress = text
@@ -40,7 +44,7 @@ func (s *State) foldUnit(ev *Event, v *Visit) bool {
 
 func (s *State) applyScheduled(ev *Event, v *Visit) {
 	text, ok := s.sources(ev).resolve(ev.Text)
-	if !ok || v.kind != TaskState || (v.phase != PhaseEntered && v.phase != PhaseRetrying) {
+	if !ok || !v.hasUnits() || (v.phase != PhaseEntered && v.phase != PhaseRetrying) {
 		return
 	}
 	key := v.unit.key
@@ -84,6 +88,9 @@ func (s *State) applyCompleted(ev *Event, v *Visit) {
 	}
 	s.resolve(v, text)
 }
+
+// hasUnits tells whether the visit is of a kind that schedules units.
+func (v *Visit) hasUnits() bool { return v.kind == TaskState || v.kind == UndoState }
 
 // resolve gives an open unit its result.
 func (s *State) resolve(v *Visit, result []byte) {

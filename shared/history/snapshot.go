@@ -12,8 +12,8 @@ import (
 // ErrUnknownFormat is a snapshot that a newer version wrote. It is skipped: the history is folded instead.
 var ErrUnknownFormat = errors.New("history: unknown snapshot format")
 
-// snapshotFormat is what Snapshot writes and Restore reads.
-const snapshotFormat = 1
+// snapshotFormat is what Snapshot writes. Restore reads the formats before it as well: each has only added to them.
+const snapshotFormat = 2
 
 // A snapshot is a line of JSON, then the texts of the state, each once, without anything between them. The line says how
 // long each of them is and refers to it by its number, from 1; 0 is no text.
@@ -36,6 +36,12 @@ type snapshot struct {
 	Waiters    []ScopeID    `json:"waiters,omitempty"`
 	Signals    []snapSignal `json:"signals,omitempty"`
 	Reports    []RowRef     `json:"reports,omitempty"`
+	Roots      []snapScope  `json:"roots,omitempty"`
+	Undos      []snapUndo   `json:"undos,omitempty"`
+	Catching   []ScopeID    `json:"catching,omitempty"`
+	Ending     *snapEnd     `json:"ending,omitempty"`
+	Reason     string       `json:"reason,omitempty"`
+	Cleaned    bool         `json:"cleaned,omitempty"`
 	Texts      []int        `json:"texts,omitempty"`
 }
 
@@ -52,8 +58,17 @@ type snapSignal struct {
 	ID   EventID `json:"id"`
 }
 
+type snapUndo struct {
+	Unit  UnitKey `json:"unit"`
+	State string  `json:"state"`
+	Input int     `json:"input"`
+}
+
 type snapScope struct {
 	ID     ScopeID        `json:"id"`
+	Root   rootKind       `json:"root,omitempty"`
+	Owner  ScopeID        `json:"owner,omitempty"`
+	Undoes UnitKey        `json:"undoes,omitempty"`
 	Index  int            `json:"i,omitempty"`
 	Data   int            `json:"data"`
 	Status scopeStatus    `json:"status,omitempty"`
@@ -77,6 +92,9 @@ type snapVisit struct {
 	Retries   []int     `json:"retries,omitempty"`
 	Until     Time      `json:"until,omitempty"`
 	Unit      *snapUnit `json:"unit,omitempty"`
+	Catcher   int       `json:"catcher,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	Cause     string    `json:"cause,omitempty"`
 	Fan       *snapFan  `json:"fan,omitempty"`
 }
 
@@ -118,17 +136,21 @@ func (s *State) Snapshot() []byte {
 		Format: snapshotFormat, Start: s.start.row(), Input: w.text(s.start.Input), StartedAt: s.startedAt,
 		Seq: s.seq, Events: s.events, At: s.at, Status: s.status, Error: s.failure.code, Cause: s.failure.cause,
 		Cancelling: s.cancelled, LastScope: s.lastScope, Ready: scopesOf(s.ready), Waiters: scopesOf(s.waiters),
-		Reports: s.reports,
+		Reports: s.reports, Catching: scopesOf(s.catching), Reason: s.reason, Cleaned: s.cleaned,
 	}
-	if e := s.end; e != nil {
-		sn.End = &snapEnd{Status: e.Status, Output: w.text(e.Output), Error: e.Error, Cause: e.Cause}
-	}
+	sn.End, sn.Ending = w.end(s.end), w.end(s.ending)
 	for _, g := range s.signals {
 		sn.Signals = append(sn.Signals, snapSignal{Name: g.name, Text: w.text(g.text), ID: g.id})
 	}
 	if c := s.scopes[MainScope]; c != nil {
 		main := w.scope(c)
 		sn.Main = &main
+	}
+	for _, c := range s.roots {
+		sn.Roots = append(sn.Roots, w.scope(c))
+	}
+	for _, u := range s.undos {
+		sn.Undos = append(sn.Undos, snapUndo{Unit: u.unit, State: u.state, Input: w.text(u.input)})
 	}
 	sn.Texts = w.lengths
 	s.snapshotAt = s.events
@@ -172,8 +194,18 @@ func (w *snapWriter) text(b []byte) int {
 	return len(w.lengths)
 }
 
+func (w *snapWriter) end(e *End) *snapEnd {
+	if e == nil {
+		return nil
+	}
+	return &snapEnd{Status: e.Status, Output: w.text(e.Output), Error: e.Error, Cause: e.Cause}
+}
+
 func (w *snapWriter) scope(c *Scope) snapScope {
-	sc := snapScope{ID: c.id, Index: c.index, Data: w.text(c.data), Status: c.status, Visits: c.visits, Last: c.last}
+	sc := snapScope{
+		ID: c.id, Root: c.root, Owner: c.owner, Undoes: c.undoes, Index: c.index, Data: w.text(c.data), Status: c.status,
+		Visits: c.visits, Last: c.last,
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.vars)) {
 		if sc.Vars == nil {
 			sc.Vars = make(map[string]int, len(c.vars))
@@ -190,6 +222,7 @@ func (w *snapWriter) visit(v *Visit) *snapVisit {
 	sv := &snapVisit{
 		ID: v.id, State: v.state, Kind: v.kind, Key: v.key, EnteredAt: v.enteredAt, Input: w.text(v.input),
 		Value: w.text(v.value), Work: w.text(v.work), Phase: v.phase, Attempt: v.attempt, Retries: v.retries, Until: v.until,
+		Catcher: v.catcher, Error: v.failure.code, Cause: v.failure.cause,
 	}
 	if u := v.unit; u.key != "" || u.scheduledAt != 0 {
 		sv.Unit = &snapUnit{
@@ -225,7 +258,7 @@ func Restore(data []byte) (*State, error) {
 	if err := json.Unmarshal(line, &probe); err != nil {
 		return nil, fmt.Errorf("history: restore snapshot: %w", err)
 	}
-	if probe.Format != snapshotFormat || probe.Start.Behaviour > BehaviourLevel {
+	if probe.Format < 1 || probe.Format > snapshotFormat || probe.Start.Behaviour > BehaviourLevel {
 		return nil, fmt.Errorf("%w: format %d, behaviour level %d", ErrUnknownFormat, probe.Format, probe.Start.Behaviour)
 	}
 	var sn snapshot
@@ -276,11 +309,9 @@ func (r *snapReader) state(sn *snapshot) *State {
 	s.startedAt, s.seq, s.events, s.snapshotAt, s.at = sn.StartedAt, sn.Seq, sn.Events, sn.Events, sn.At
 	s.status, s.failure, s.cancelled = sn.Status, failure{sn.Error, sn.Cause}, sn.Cancelling
 	s.lastScope, s.reports = sn.LastScope, sn.Reports
-	if s.start.Timeout > 0 {
+	s.end, s.ending, s.reason, s.cleaned = r.end(sn.End), r.end(sn.Ending), sn.Reason, sn.Cleaned
+	if s.start.Timeout > 0 && s.ending == nil {
 		s.deadline = s.startedAt.Add(millis(s.start.Timeout))
-	}
-	if e := sn.End; e != nil {
-		s.end = &End{Status: e.Status, Output: r.text(e.Output), Error: e.Error, Cause: e.Cause}
 	}
 	for _, g := range sn.Signals {
 		text := r.text(g.Text)
@@ -290,11 +321,24 @@ func (r *snapReader) state(sn *snapshot) *State {
 	if sn.Main != nil {
 		r.scope(sn.Main, nil)
 	}
+	for i := range sn.Roots {
+		s.roots = append(s.roots, r.scope(&sn.Roots[i], nil))
+	}
+	for _, u := range sn.Undos {
+		s.undos = append(s.undos, undo{unit: u.Unit, state: u.State, input: r.text(u.Input)})
+	}
 	for _, v := range r.visits(sn.Ready) {
 		s.markReady(v)
 	}
-	s.waiters = r.visits(sn.Waiters)
+	s.waiters, s.catching = r.visits(sn.Waiters), r.visits(sn.Catching)
 	return s
+}
+
+func (r *snapReader) end(e *snapEnd) *End {
+	if e == nil {
+		return nil
+	}
+	return &End{Status: e.Status, Output: r.text(e.Output), Error: e.Error, Cause: e.Cause}
 }
 
 func (r *snapReader) visits(ids []ScopeID) []*Visit {
@@ -311,11 +355,10 @@ func (r *snapReader) visits(ids []ScopeID) []*Visit {
 
 func (r *snapReader) scope(sc *snapScope, parent *Visit) *Scope {
 	c := &Scope{
-		id: sc.ID, parent: parent, index: sc.Index, data: r.text(sc.Data), status: sc.Status, visits: sc.Visits, last: sc.Last,
+		id: sc.ID, root: sc.Root, parent: parent, owner: sc.Owner, undoes: sc.Undoes, index: sc.Index, data: r.text(sc.Data),
+		status: sc.Status, visits: sc.Visits, last: sc.Last,
 	}
-	if parent != nil {
-		c.prefix = fmt.Sprintf("%s[%d]/", parent.key, c.index)
-	}
+	c.prefix = c.prefixOf()
 	for name, n := range sc.Vars {
 		if c.vars == nil {
 			c.vars = make(map[string][]byte, len(sc.Vars))
@@ -333,6 +376,7 @@ func (r *snapReader) visit(sv *snapVisit, c *Scope) {
 	v := &Visit{
 		scope: c, id: sv.ID, state: sv.State, kind: sv.Kind, key: sv.Key, enteredAt: sv.EnteredAt, input: r.text(sv.Input),
 		value: r.text(sv.Value), work: r.text(sv.Work), phase: sv.Phase, attempt: sv.Attempt, retries: sv.Retries, until: sv.Until,
+		catcher: sv.Catcher, failure: failure{sv.Error, sv.Cause},
 	}
 	c.visit = v
 	if u := sv.Unit; u != nil {

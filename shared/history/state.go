@@ -28,6 +28,13 @@ type State struct {
 	held      int      // bytes of signals
 	reports   []RowRef // the last rows whose report was applied, newest last
 
+	roots    []*Scope // those without a parent, but for MainScope, in the order in which they were made
+	undos    []undo   // what can be undone, oldest first
+	catching []*Visit // in PhaseUndoing, in the order in which they came to be
+	ending   *End     // how the execution ends once it is unwound, nil before that
+	reason   string   // why it is unwound, where the status does not tell
+	cleaned  bool     // Cleanup is over
+
 	snapshotAt EventID
 	scratch    [4]source // of sources
 }
@@ -45,11 +52,14 @@ type signal struct {
 // Scope is a machine that runs: the document's own, a branch or an iteration.
 type Scope struct {
 	id     ScopeID
-	parent *Visit // nil for MainScope
-	index  int    // of the branch or iteration
-	prefix string // of the unit keys inside
-	data   []byte // the input of its next state: its own input, then each output
-	visit  *Visit // where it is; nil between two states and at the end
+	root   rootKind
+	parent *Visit  // nil for a root
+	owner  ScopeID // of a compensation: the scope that it was begun for
+	undoes UnitKey // of a compensation: the unit that it undoes
+	index  int     // of the branch or iteration
+	prefix string  // of the unit keys inside
+	data   []byte  // the input of its next state: its own input, then each output
+	visit  *Visit  // where it is; nil between two states and at the end
 	status scopeStatus
 	vars   map[string][]byte
 	visits map[string]int // by state name
@@ -82,6 +92,8 @@ type Visit struct {
 	until     Time  // the end of a Wait, or of the pause before another try
 	unit      unit
 	fan       *fan
+	catcher   int     // that has caught the failure, from 1; 0 for none
+	failure   failure // that it has caught
 
 	isReady bool
 	place   int  // in ready, counted with those that have left it
@@ -97,6 +109,7 @@ const (
 	PhaseOpen     Phase = 'o' // its unit is open
 	PhaseFanned   Phase = 'f' // its branches or iterations run
 	PhaseRetrying Phase = 'r' // it pauses before another try
+	PhaseUndoing  Phase = 'u' // its failure was caught, and what its scope did is undone before it is left
 	PhaseDone     Phase = 'd' // it has its result
 	PhaseFailed   Phase = 'x' // it failed, or was stopped
 )
@@ -195,7 +208,7 @@ func (s *State) Due(now Time) *Visit {
 }
 
 // Idle tells that nothing happens without a command or a time.
-func (s *State) Idle() bool { return s.status.Ended() || s.Ready() == nil }
+func (s *State) Idle() bool { return s.status.Ended() || s.Ready() == nil && !s.MustUnwind() }
 
 // WakeAt is the next time at which the execution wants a timer command, zero for never. It is the time of the last turn
 // where that turn stopped before its work was done.
@@ -203,7 +216,7 @@ func (s *State) WakeAt() Time {
 	switch {
 	case s.status.Ended():
 		return 0
-	case s.Ready() != nil:
+	case !s.Idle():
 		return s.at
 	}
 	wake := s.deadline
@@ -249,7 +262,7 @@ func (c *Scope) ID() ScopeID { return c.id }
 // Runs tells whether the scope goes on: it has neither ended nor been stopped.
 func (c *Scope) Runs() bool { return c.status == scopeRuns }
 
-// Parent is the visit that the scope is a branch or an iteration of, nil for MainScope.
+// Parent is the visit that the scope is a branch or an iteration of, nil for a root: MainScope, Cleanup, a compensation.
 func (c *Scope) Parent() *Visit { return c.parent }
 
 // Index is the number of the branch or iteration, from 0.
@@ -341,9 +354,10 @@ func (v *Visit) Branch(index int) *Scope {
 	return v.fan.branches[index]
 }
 
-// HasWork tells whether the visit has an open unit, or branches or iterations, or pauses before another try.
+// HasWork tells whether the visit has an open unit, or branches or iterations, or pauses before another try, or waits for
+// compensations.
 func (v *Visit) HasWork() bool {
-	return v.phase == PhaseOpen || v.phase == PhaseFanned || v.phase == PhaseRetrying || v.due != 0
+	return v.phase == PhaseOpen || v.phase == PhaseFanned || v.phase == PhaseRetrying || v.phase == PhaseUndoing || v.due != 0
 }
 
 // Branches gives the scopes of the branches or iterations that have begun and not ended well, by index.

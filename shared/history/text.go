@@ -75,7 +75,7 @@ func (s *State) sources(ev *Event) sources {
 			return nil
 		}
 		list = append(list, source{FromItem, v.fan.items[ev.Index]}, source{FromInput, v.input})
-	case EventExited:
+	case EventExited, EventUndoable:
 		list = append(list, source{FromValue, v.value}, source{FromInput, v.input}, source{FromWork, v.work})
 	}
 	return list

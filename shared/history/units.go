@@ -20,7 +20,7 @@ const (
 type UnitView struct {
 	Key        UnitKey
 	State      string
-	Kind       string // "task", "signal", "wait", or "retry" for a Parallel or Map that pauses before another try
+	Kind       string // "task", "compensation", "signal", "wait", or "retry" for a Parallel or Map that pauses before another try
 	Status     UnitStatus
 	Attempt    int
 	Offer      int
@@ -46,10 +46,13 @@ func (v *Visit) View() (UnitView, bool) {
 		Key: v.key, State: v.state, Kind: "task", Status: v.unit.status, Attempt: v.attempt,
 		Offer: v.unit.offer, Redelivery: v.unit.redelivery, Deadline: v.due,
 	}
+	if v.kind == UndoState {
+		u.Kind = "compensation"
+	}
 	switch {
 	case v.phase == PhaseRetrying:
 		u.Status = UnitRetrying
-		if v.kind != TaskState {
+		if !v.hasUnits() {
 			u.Kind = "retry"
 		}
 	case v.phase == PhaseEntered && v.kind == WaitState:

@@ -116,7 +116,8 @@ type SignalPath struct {
 type Unit struct {
 	Key   string `json:"key"`
 	State string `json:"state"`
-	// Kind is "task", "signal", "wait", or "retry" for a Parallel or Map that pauses before another try.
+	// Kind is "task", "compensation" (undoes a task that has succeeded), "signal", "wait", or "retry" for a Parallel or Map
+	// that pauses before another try.
 	Kind string `json:"kind"`
 	// Status is "queued", "dispatched" (a worker has it), "waiting" (for a signal or a time), "retrying" (pauses before the
 	// next attempt) or "uncertain" (waits for an operator).
