@@ -115,6 +115,7 @@ func (s *Store) Claim(ctx context.Context, q ClaimRequest) (ClaimResult, error) 
 // grouped are polls by what they can take: those of one group are interchangeable. Each group has queues of its own.
 type grouped struct {
 	of     []int32 // group of each poll
+	wanted []int32 // rows, by group
 	queues []Queue
 	owner  []int32 // group of each queue
 }
@@ -128,14 +129,39 @@ func group(polls []Poll) grouped {
 		if !ok {
 			n = int32(len(known))
 			known[name] = n
+			g.wanted = append(g.wanted, 0)
 			for _, q := range p.queues() {
 				g.queues = append(g.queues, q)
 				g.owner = append(g.owner, n)
 			}
 		}
 		g.of = append(g.of, n)
+		g.wanted[n] += int32(p.Max)
 	}
 	return g
+}
+
+// slotColumns are the places of polls in the lines of their groups: row n of a group is for the poll of its slot n. Polls
+// take turns, so that a short queue is shared.
+type slotColumns struct{ groups, numbers, polls []int32 }
+
+func (g *grouped) slots(polls []Poll) slotColumns {
+	var c slotColumns
+	next := make([]int32, len(g.wanted))
+	for round, more := 0, true; more; round++ {
+		more = false
+		for i, p := range polls {
+			if round < p.Max {
+				group := g.of[i]
+				next[group]++
+				c.groups = append(c.groups, group)
+				c.numbers = append(c.numbers, next[group])
+				c.polls = append(c.polls, int32(i)+1)
+				more = true
+			}
+		}
+	}
+	return c
 }
 
 func groupName(p Poll) string {
@@ -172,13 +198,11 @@ func (p Poll) queues() []Queue {
 
 func (s *Store) claimArgs(q ClaimRequest, g grouped, looked []stretch) args {
 	var polls, sessions, workers []string
-	var wanted []int32
 	var recalls []bool
 	for _, p := range q.Polls {
 		polls = append(polls, p.ID)
 		sessions = append(sessions, p.Session)
 		workers = append(workers, p.Worker)
-		wanted = append(wanted, int32(p.Max))
 		recalls = append(recalls, p.Recall)
 	}
 	c := columnsOfStretches(g.queues, looked)
@@ -186,11 +210,18 @@ func (s *Store) claimArgs(q ClaimRequest, g grouped, looked []stretch) args {
 	for i, queue := range c.queues {
 		groups[i] = g.owner[queue]
 	}
+	wants := make([]int32, len(g.wanted))
+	for i := range wants {
+		wants[i] = int32(i)
+	}
+	slots := g.slots(q.Polls)
 	return args{
 		"fence": int32(q.Fence), "now": s.now(),
-		"groups": g.of, "polls": polls, "sessions": sessions, "workers": workers, "wanted": wanted, "recalls": recalls,
+		"polls": polls, "sessions": sessions, "workers": workers, "recalls": recalls,
+		"want_groups": wants, "want_rows": g.wanted,
+		"slot_groups": slots.groups, "slot_numbers": slots.numbers, "slot_polls": slots.polls,
 		"look_groups": groups, "namespaces": c.namespaces, "tasks": c.tasks, "versions": c.versions, "languages": c.languages,
-		"from_ranks": c.fromRanks, "from_ids": c.fromIDs, "until_ranks": c.untilRanks, "until_ids": c.untilIDs,
+		"from_ranks": c.fromRanks, "from_ids": c.fromIDs, "last_ranks": c.lastRanks,
 	}
 }
 
@@ -198,7 +229,7 @@ func (s *Store) marksArgs(queues []Queue, looked []stretch) args {
 	c := columnsOfStretches(queues, looked)
 	return args{
 		"now": s.now(), "namespaces": c.namespaces, "tasks": c.tasks, "versions": c.versions, "languages": c.languages,
-		"from_ranks": c.fromRanks, "from_ids": c.fromIDs, "until_ranks": c.untilRanks, "until_ids": c.untilIDs,
+		"from_ranks": c.fromRanks, "from_ids": c.fromIDs, "last_ranks": c.lastRanks,
 	}
 }
 

@@ -56,15 +56,17 @@ type key struct {
 	id   history.TaskID
 }
 
-var (
-	firstKey = key{math.MinInt16, 0}
-	lastKey  = key{math.MaxInt16, math.MaxInt64}
+const (
+	firstRank = math.MinInt16
+	lastRank  = math.MaxInt16
 )
 
-// stretch is a part of a queue that a look reads: [from, until).
+// stretch is a part of a queue that a look reads: from a key on to the end of a rank. An index scan ends at a rank at once;
+// given a key to end at, it reads on to the end of that rank.
 type stretch struct {
-	queue       int // index into the queues that were asked for
-	from, until key
+	queue int // index into the queues that were asked for
+	from  key
+	last  int16 // rank
 }
 
 // stretches leaves out what the marks say is dead, but in a full look.
@@ -79,13 +81,13 @@ func (m *Marks) stretches(queues []Queue) (out []stretch, full bool) {
 		return everything(queues), true
 	}
 	for i, q := range queues {
-		from := firstKey
+		from := key{firstRank, 0}
 		ranks := m.ranks[q]
 		for _, rank := range sortedRanks(ranks) {
-			out = append(out, stretch{i, from, key{rank, 0}})
+			out = append(out, stretch{i, from, rank - 1})
 			from = key{rank, ranks[rank].usable}
 		}
-		out = append(out, stretch{i, from, lastKey})
+		out = append(out, stretch{i, from, lastRank})
 	}
 	return out, false
 }
@@ -102,7 +104,7 @@ func (m *Marks) lookFully() {
 func everything(queues []Queue) []stretch {
 	out := make([]stretch, len(queues))
 	for i := range queues {
-		out[i] = stretch{i, firstKey, lastKey}
+		out[i] = stretch{i, key{firstRank, 0}, lastRank}
 	}
 	return out
 }
@@ -185,10 +187,8 @@ type stretchColumns struct {
 	queues               []int32
 	namespaces, versions []int32
 	tasks, languages     []string
-	fromRanks            []int16
+	fromRanks, lastRanks []int16
 	fromIDs              []int64
-	untilRanks           []int16
-	untilIDs             []int64
 }
 
 func columnsOfStretches(queues []Queue, list []stretch) stretchColumns {
@@ -201,7 +201,7 @@ func columnsOfStretches(queues []Queue, list []stretch) stretchColumns {
 		c.versions = append(c.versions, int32(q.Contract.Version))
 		c.languages = append(c.languages, q.Language)
 		c.fromRanks, c.fromIDs = append(c.fromRanks, l.from.rank), append(c.fromIDs, int64(l.from.id))
-		c.untilRanks, c.untilIDs = append(c.untilRanks, l.until.rank), append(c.untilIDs, int64(l.until.id))
+		c.lastRanks = append(c.lastRanks, l.last)
 	}
 	return c
 }

@@ -29,7 +29,7 @@ func (m *marker) look(queued []key, horizon int64) []stretch {
 	for i, l := range looked {
 		r := markRow{Place: int64(i) + 1, Now: pgtype.Timestamptz{Time: m.now, Valid: true}, Horizon: horizon}
 		for _, k := range queued {
-			if !less(k, l.from) && less(k, l.until) {
+			if !less(k, l.from) && k.rank <= l.last {
 				r.Rank, r.ID = k.rank, int64(k.id)
 				break
 			}
@@ -54,7 +54,7 @@ func (m *marker) at(d time.Duration, queued []key, horizon int64) []stretch {
 
 // sees tells whether a look at the stretches finds the row.
 func sees(looked []stretch, k key) bool {
-	return slices.ContainsFunc(looked, func(l stretch) bool { return !less(k, l.from) && less(k, l.until) })
+	return slices.ContainsFunc(looked, func(l stretch) bool { return !less(k, l.from) && k.rank <= l.last })
 }
 
 func TestMarksTrail(t *testing.T) {
@@ -141,7 +141,7 @@ func TestMarksAreBounded(t *testing.T) {
 	m := newMarker(t)
 	for i := range maxMarks + 10 {
 		q := Queue{1, history.Contract{Task: "t", Version: i}, ""}
-		m.marks.observe([]Queue{q}, []stretch{{0, firstKey, lastKey}}, []markRow{{Place: 1, ID: 7, Horizon: 9}})
+		m.marks.observe([]Queue{q}, []stretch{{0, key{firstRank, 0}, lastRank}}, []markRow{{Place: 1, ID: 7, Horizon: 9}})
 	}
 	if len(m.marks.ranks) > maxMarks+1 {
 		t.Errorf("%d queues are remembered", len(m.marks.ranks))

@@ -210,7 +210,7 @@ func (s *Store) heartbeat(ctx context.Context, b Beat, write, look bool) (Pulse,
 		"tasks": tasks, "versions": versions,
 		"look_namespaces": ranges.namespaces, "look_tasks": ranges.tasks, "look_versions": ranges.versions,
 		"look_languages": ranges.languages, "from_ranks": ranges.fromRanks, "from_ids": ranges.fromIDs,
-		"until_ranks": ranges.untilRanks, "until_ids": ranges.untilIDs, "look_queues": ranges.queues,
+		"last_ranks": ranges.lastRanks, "look_queues": ranges.queues,
 		"inbox_from": int64(b.InboxFrom), "unnoticed_from": int64(b.UnnoticedFrom), "wake_from": b.WakeFrom.Time(),
 	})
 	if err != nil {

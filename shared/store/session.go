@@ -29,14 +29,17 @@ type Session struct {
 }
 
 var (
-	registerSQL        = query("register")
-	sessionSQL         = query("session")
-	touchSQL           = query("touch")
-	workerBeatLockSQL  = query("worker_beat_lock")
-	workerBeatEnterSQL = query("worker_beat_enter")
-	workerBeatSQL      = query("worker_beat")
-	deregisterLockSQL  = query("deregister_lock")
-	deregisterSQL      = query("deregister")
+	registerSQL             = query("register")
+	sessionSQL              = query("session")
+	touchSQL                = query("touch")
+	lockSessionSQL          = query("lock_session")
+	lockHeldSQL             = query("lock_held")
+	workerBeatExecutionsSQL = query("worker_beat_executions")
+	workerBeatTasksSQL      = query("worker_beat_tasks")
+	workerBeatEnterSQL      = query("worker_beat_enter")
+	workerBeatSQL           = query("worker_beat")
+	deregisterExecutionsSQL = query("deregister_executions")
+	deregisterSQL           = query("deregister")
 )
 
 // isUUID tells whether a client's word can name a session: any other names none.
@@ -162,7 +165,12 @@ func (s *Store) WorkerBeat(ctx context.Context, b WorkerBeat) (WorkerBeatAnswer,
 	c := heldColumnsOf(b.Held)
 	p := s.pipeline()
 	p.begin()
-	p.exec(workerBeatLockSQL, args{"session": b.Session, "beat": b.Number, "executions": c.detailed})
+	p.exec(lockSessionSQL, args{"session": b.Session})
+	p.exec(workerBeatExecutionsSQL, args{"session": b.Session, "beat": b.Number, "executions": c.detailed})
+	p.exec(workerBeatTasksSQL, args{
+		"session": b.Session, "executions": c.executions, "units": c.units, "attempts": c.attempts, "offers": c.offers,
+		"details": c.details,
+	})
 	p.exec(workerBeatEnterSQL, args{
 		"session": b.Session, "beat": b.Number, "executions": c.executions, "units": c.units, "attempts": c.attempts,
 		"offers": c.offers, "details": c.details,
@@ -230,7 +238,9 @@ func (s *Store) Deregister(ctx context.Context, id string) ([]Holding, error) {
 	var rows []row
 	p := s.pipeline()
 	p.begin()
-	p.exec(deregisterLockSQL, args{"session": id})
+	p.exec(lockSessionSQL, args{"session": id})
+	p.exec(deregisterExecutionsSQL, args{"session": id})
+	p.exec(lockHeldSQL, args{"session": id})
 	collect(p, deregisterSQL, args{"session": id}, &rows)
 	p.commit()
 	if err := p.run(ctx); err != nil {

@@ -65,6 +65,10 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if o.Direct {
 		params["idle_in_transaction_session_timeout"] = idleTimeout
 		params["statement_timeout"] = statementTimeout
+		// Statements are prepared once and planned once: their plans do not depend on their arguments, and compiling them
+		// takes longer than running them.
+		params["plan_cache_mode"] = "force_generic_plan"
+		params["jit"] = "off"
 	} else {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 		config.ConnConfig.StatementCacheCapacity = 0

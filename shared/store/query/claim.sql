@@ -1,36 +1,40 @@
--- Claims for many polls at once. Polls with the same contracts, namespace and language are one group; what a group gets is dealt round
--- robin to its polls. Each queue is a range scan of its own, so a backlog of others costs nothing, and begins at a
--- low-water key, so dead rows cost nothing either. Rows are locked best first and only as many as are wanted: what other
--- claimers hold is passed over. It locks no execution (I12).
+-- Claims for many polls at once. Polls with the same contracts, namespace and language are one group, whose rows are dealt
+-- round robin to its polls: a slot is one row for one poll. Each queue is a range scan of its own, so a backlog of others
+-- costs nothing, and begins at a low-water key, so dead rows cost nothing either. Rows are locked best first and only as
+-- many as are wanted: what other claimers hold is passed over. It locks no execution (I12).
 with poll as (
     select *
-    from unnest(@groups::integer[], @polls::text[], @sessions::text[]::uuid[], @workers::text[], @wanted::integer[],
-                @recalls::boolean[]) with ordinality
-         as p (grp, poll, session, worker, wanted, recall, place)
+    from unnest(@polls::text[], @sessions::text[]::uuid[], @workers::text[], @recalls::boolean[]) with ordinality
+         as p (poll, session, worker, recall, place)
 ),
--- What an earlier try of the same poll has claimed: the answer to that may have been lost.
+-- What an earlier try of the same poll has claimed: the answer to that may have been lost. The offset keeps the planner from
+-- beginning with all rows that anybody holds.
 recalled as (
     select p.place, t.execution, t.unit, t.attempt, t.offer
     from poll p
-    join orrery.task t on t.session = p.session and t.state = 'claimed' and t.poll = p.poll
-    where p.recall and t.claimed_at > coalesce(@now::timestamptz, now()) - interval '1 minute'
-),
-slot as (
-    select p.grp, p.place, p.poll, p.session, p.worker, row_number() over (partition by p.grp order by n, p.place) as nr
-    from poll p
-    cross join generate_series(1, p.wanted) as n
-    where p.place not in (select place from recalled)
+    cross join lateral (
+        select *
+        from orrery.task t
+        where t.session = p.session and t.state = 'claimed' and t.poll = p.poll
+          and t.claimed_at > coalesce(@now::timestamptz, now()) - interval '1 minute'
+        offset 0) t
+    where p.recall
 ),
 want as (
-    select grp, count(*) as rows
-    from slot
-    group by grp
+    select *
+    from unnest(@want_groups::integer[], @want_rows::integer[]) as w (grp, rows)
+),
+slot as (
+    select s.grp, s.nr, p.place, p.poll, p.session, p.worker
+    from unnest(@slot_groups::integer[], @slot_numbers::integer[], @slot_polls::integer[]) as s (grp, nr, place)
+    join poll p on p.place = s.place
+    where s.place not in (select place from recalled)
 ),
 look as (
     select l.*, w.rows
     from unnest(@look_groups::integer[], @namespaces::integer[], @tasks::text[], @versions::integer[], @languages::text[],
-                @from_ranks::smallint[], @from_ids::bigint[], @until_ranks::smallint[], @until_ids::bigint[])
-         as l (grp, namespace, task, version, language, from_rank, from_id, until_rank, until_id)
+                @from_ranks::smallint[], @from_ids::bigint[], @last_ranks::smallint[])
+         as l (grp, namespace, task, version, language, from_rank, from_id, last_rank)
     join want w on w.grp = l.grp
 ),
 -- More than wanted, because other claimers may hold some.
@@ -42,22 +46,24 @@ seen as materialized (
         from orrery.task t
         where t.state = 'queued' and t.namespace = l.namespace and t.task = l.task and t.version = l.version
           and t.language = l.language
-          and (t.rank, t.id) >= (l.from_rank, l.from_id) and (t.rank, t.id) < (l.until_rank, l.until_id)
+          and (t.rank, t.id) >= (l.from_rank, l.from_id) and t.rank <= l.last_rank
         order by t.rank, t.id
         limit l.rows + 32) t
 ),
+-- One by one in their order, until there are enough.
 held as (
     select w.grp, h.*
     from want w
     cross join lateral (
-        select t.execution, t.unit, t.attempt, t.offer, t.rank, t.id
-        from seen s
-        join orrery.task t
-          on t.execution = s.execution and t.unit = s.unit and t.attempt = s.attempt and t.offer = s.offer
-        where s.grp = w.grp and t.state = 'queued'
-        order by s.rank, s.id
-        limit w.rows
-        for update of t skip locked) h
+        select t.*
+        from (select * from seen s where s.grp = w.grp order by s.rank, s.id) s
+        cross join lateral (
+            select t.execution, t.unit, t.attempt, t.offer, t.rank, t.id
+            from orrery.task t
+            where t.execution = s.execution and t.unit = s.unit and t.attempt = s.attempt and t.offer = s.offer
+              and t.state = 'queued'
+            for update skip locked) t
+        limit w.rows) h
 ),
 -- Two groups may look at one queue: a row goes to one of them.
 got as (

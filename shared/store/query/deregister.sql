@@ -1,4 +1,5 @@
--- Closes a session and tells the owners that what it held is free, after deregister_lock.
+-- Closes a session and tells the owners that what it held is free. The session, the executions and the rows are locked by
+-- the statements before.
 with running as (
     select e.id
     from orrery.execution e
@@ -13,8 +14,6 @@ held as (
     from orrery.task t
     join running r on r.id = t.execution
     where t.session = @session::text::uuid and t.state = 'claimed'
-    order by t.id
-    for update of t
 ),
 entered as (
     insert into orrery.inbox (

@@ -47,9 +47,9 @@ mine as (
 ranges as (
     select *
     from unnest(@look_namespaces::integer[], @look_tasks::text[], @look_versions::integer[], @look_languages::text[],
-                @from_ranks::smallint[], @from_ids::bigint[], @until_ranks::smallint[], @until_ids::bigint[],
+                @from_ranks::smallint[], @from_ids::bigint[], @last_ranks::smallint[],
                 @look_queues::integer[])
-         as r (namespace, task, version, language, from_rank, from_id, until_rank, until_id, queue)
+         as r (namespace, task, version, language, from_rank, from_id, last_rank, queue)
     where @look
 )
 select
@@ -106,7 +106,7 @@ select
             select from orrery.task t
             where t.state = 'queued' and t.namespace = r.namespace and t.task = r.task and t.version = r.version
               and t.language = r.language
-              and (t.rank, t.id) >= (r.from_rank, r.from_id) and (t.rank, t.id) < (r.until_rank, r.until_id))
+              and (t.rank, t.id) >= (r.from_rank, r.from_id) and t.rank <= r.last_rank)
         order by 1) as queued,
     array(
         select c.session::text

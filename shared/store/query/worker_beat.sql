@@ -1,4 +1,5 @@
--- Records what a session holds, and answers what it should know. What only a numbered beat may show depends on news.
+-- Records what a session holds, and answers what it should know. What only a numbered beat may show depends on news. The
+-- session and the rows are locked by the statements before.
 with listed as (
     select *, execution || '/' || attempt || '/' || offer || '/' || unit as holding
     from unnest(@executions::bigint[], @units::text[], @attempts::integer[], @offers::integer[]) with ordinality
@@ -8,7 +9,6 @@ known as (
     select s.id, s.beat < @beat::bigint as news
     from orrery.session s
     where s.id = @session::text::uuid and s.seen_at > '-infinity'
-    for no key update
 ),
 mine as (
     select t.execution, t.unit, t.attempt, t.offer, t.state, t.claimed_at, t.missed, t.fence, l.place
@@ -17,8 +17,6 @@ mine as (
     left join listed l
       on l.execution = t.execution and l.unit = t.unit and l.attempt = t.attempt and l.offer = t.offer
     where k.news
-    order by t.id
-    for update of t
 ),
 -- A claim that is listed was received: it no longer depends on the node that handed it out. One that is not listed, a
 -- heartbeat interval after it, is missed for the first time.

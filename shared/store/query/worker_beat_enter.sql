@@ -1,5 +1,6 @@
--- Tells the owners what a numbered heartbeat shows, after worker_beat_lock: a claim that it is the second to miss is lost, and
--- details that have changed are news. A number that is not higher than the last shows nothing.
+-- Tells the owners what a numbered heartbeat shows: a claim that it is the second to miss is lost, and details that have
+-- changed are news. A number that is not higher than the last shows nothing. The session, the executions and the rows are
+-- locked by the statements before.
 with news as (
     select s.id
     from orrery.session s
@@ -10,7 +11,7 @@ listed as (
     from unnest(@executions::bigint[], @units::text[], @attempts::integer[], @offers::integer[], @details::text[])
          as l (execution, unit, attempt, offer, details)
 ),
--- Locked by the statement before, so nobody is waited for.
+-- Nobody is waited for; one that is not locked yet is about to end.
 running as (
     select e.id
     from orrery.execution e
@@ -33,8 +34,6 @@ held as (
       on l.execution = t.execution and l.unit = t.unit and l.attempt = t.attempt and l.offer = t.offer
     where (l.execution is null and t.missed < @beat::bigint)
        or (l.details is not null and t.progress is distinct from md5(l.details)::uuid)
-    order by t.id
-    for update of t
 ),
 entered as (
     insert into orrery.inbox (

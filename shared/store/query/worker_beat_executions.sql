@@ -1,5 +1,5 @@
 -- Holds off the end of the executions whose inboxes a heartbeat writes to: of claims that it is the second to miss, and of
--- holdings with details.
+-- holdings with details. One that is about to end is not waited for.
 select e.id
 from orrery.execution e
 where e.status = 1 and not e.ending

@@ -1,3 +1,4 @@
+-- Holds off the end of the executions that a session holds tasks of. One that is about to end is not waited for.
 select e.id
 from orrery.execution e
 where e.status = 1 and not e.ending
