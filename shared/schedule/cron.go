@@ -10,23 +10,24 @@ import (
 
 // A fieldKind is one of the fields of a cron text.
 type fieldKind struct {
-	name     string
-	min, max int
-	names    []string // three letters each; the first one is the value min
+	name      string
+	min, last int      // what * means, and where a range without an end ends
+	max       int      // the greatest value: Sunday may have a second one
+	names     []string // three letters each; the first one is the value min
 }
 
 var (
 	weekdayNames = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}
 	monthNames   = []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"}
 
-	secondField  = fieldKind{"second", 0, 59, nil}
-	minuteField  = fieldKind{"minute", 0, 59, nil}
-	hourField    = fieldKind{"hour", 0, 23, nil}
-	dayField     = fieldKind{"day_of_month", 1, 31, nil}
-	monthField   = fieldKind{"month", 1, 12, monthNames}
-	weekdayField = fieldKind{"day_of_week", 0, 7, weekdayNames}
-	quartzField  = fieldKind{"day_of_week", 1, 7, weekdayNames}
-	yearField    = fieldKind{"year", minYear, maxYear, nil}
+	secondField  = fieldKind{"second", 0, 59, 59, nil}
+	minuteField  = fieldKind{"minute", 0, 59, 59, nil}
+	hourField    = fieldKind{"hour", 0, 23, 23, nil}
+	dayField     = fieldKind{"day_of_month", 1, 31, 31, nil}
+	monthField   = fieldKind{"month", 1, 12, 12, monthNames}
+	weekdayField = fieldKind{"day_of_week", 0, 6, 7, weekdayNames}
+	quartzField  = fieldKind{"day_of_week", 1, 7, 7, weekdayNames}
+	yearField    = fieldKind{"year", minYear, maxYear, maxYear, nil}
 )
 
 // A cronParser reads one cron text.
@@ -134,7 +135,7 @@ func (c *cronParser) checkPossible(p *pattern, texts [7]string) bool {
 	if alone.days.anyWD = true; alone.possible() {
 		other, text = "day_of_week", texts[5]
 	}
-	c.errorf(c.field+".day_of_month", CodeImpossibleDate, "day_of_month %q and %s %q have no day in common, in any year", texts[3], other, text)
+	c.errorf(c.field+".day_of_month", CodeImpossibleDate, "day_of_month %.40q and %s %.40q have no day in common, in any year", texts[3], other, text)
 	return false
 }
 
@@ -161,7 +162,7 @@ func (c *cronParser) ranges(f *fieldKind, text string, special func(item string)
 	var out []valueRange
 	for item := range strings.SplitSeq(upper(text), ",") {
 		if item == "" {
-			c.fault(f, CodeEmptyItem, "there is an empty item in %q", text)
+			c.fault(f, CodeEmptyItem, "there is an empty item in %.40q", text)
 			continue
 		}
 		if special != nil && special(item) {
@@ -177,7 +178,7 @@ func (c *cronParser) ranges(f *fieldKind, text string, special func(item string)
 // item reads *, a value, a range, and a step behind any of them.
 func (c *cronParser) item(f *fieldKind, item string) (valueRange, bool) {
 	base, stepText, stepped := strings.Cut(item, "/")
-	r := valueRange{f.min, f.max, 1}
+	r := valueRange{f.min, f.last, 1}
 	if base != "*" {
 		lowText, highText, ranged := strings.Cut(base, "-")
 		low, ok := c.value(f, item, lowText)
@@ -194,10 +195,12 @@ func (c *cronParser) item(f *fieldKind, item string) (valueRange, bool) {
 			}
 		} else if !stepped {
 			r.to = r.from
+		} else {
+			r.to = max(r.from, f.last)
 		}
 	}
 	if r.to < r.from {
-		c.fault(f, CodeReversedRange, "the range %q ends before it begins", base)
+		c.fault(f, CodeReversedRange, "the range %.40q ends before it begins", base)
 		return r, false
 	}
 	if !stepped {
@@ -207,8 +210,8 @@ func (c *cronParser) item(f *fieldKind, item string) (valueRange, bool) {
 	if !ok {
 		return r, false
 	}
-	if most := f.max - f.min + 1; step < 1 || step > most {
-		c.fault(f, CodeStep, "the step of %q is not from 1 to %d", item, most)
+	if most := f.last - f.min + 1; step < 1 || step > most {
+		c.fault(f, CodeStep, "the step of %.40q is not from 1 to %d", item, most)
 		return r, false
 	}
 	r.step = step

@@ -42,8 +42,8 @@ func must(t testing.TB, d schedule.Definition) *schedule.Schedule {
 	return s
 }
 
-// cron is the definition of one spec.
-func cron(dialect schedule.Dialect, zone, spec string) schedule.Definition {
+// defined is the definition of one spec.
+func defined(dialect schedule.Dialect, zone, spec string) schedule.Definition {
 	return schedule.Definition{Timing: schedule.Timing{Specs: []string{spec}, Dialect: dialect, Zone: zone}}
 }
 

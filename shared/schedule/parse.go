@@ -46,7 +46,7 @@ func (p *parser) spec(field, text string) source {
 	case strings.HasPrefix(head, "@"):
 		cron, ok := macros[strings.ToLower(head)]
 		if !ok || len(words) > 1 {
-			p.errorf(field, CodeNoMacro, "there is no macro %q; there are @yearly, @monthly, @weekly, @daily, @hourly and @every", strings.Join(words, " "))
+			p.errorf(field, CodeNoMacro, "there is no macro %.40q; there are @yearly, @monthly, @weekly, @daily, @hourly and @every", strings.Join(words, " "))
 			return source{}
 		}
 		unix := cronParser{parser: p, field: field, dialect: Unix}

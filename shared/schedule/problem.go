@@ -51,13 +51,22 @@ func (ps Problems) Error() string {
 	return "schedule: " + strings.Join(texts, "; ")
 }
 
+// MaxProblems is how many problems, and how many warnings, are told.
+const MaxProblems = 100
+
 // report collects what is found.
 type report struct{ problems, warnings Problems }
 
 func (r *report) errorf(field, code, format string, args ...any) {
-	r.problems = append(r.problems, Problem{field, code, fmt.Sprintf(format, args...)})
+	r.problems.add(field, code, format, args)
 }
 
 func (r *report) warnf(field, code, format string, args ...any) {
-	r.warnings = append(r.warnings, Problem{field, code, fmt.Sprintf(format, args...)})
+	r.warnings.add(field, code, format, args)
+}
+
+func (ps *Problems) add(field, code, format string, args []any) {
+	if len(*ps) < MaxProblems {
+		*ps = append(*ps, Problem{field, code, fmt.Sprintf(format, args...)})
+	}
 }

@@ -81,7 +81,7 @@ var calendarScenarios = []struct {
 func TestScenario(t *testing.T) {
 	for _, row := range calendarScenarios {
 		t.Run(row.number, func(t *testing.T) {
-			d := cron(row.dialect, row.zone, row.spec)
+			d := defined(row.dialect, row.zone, row.spec)
 			d.Gap, d.Repeat = row.gap, row.repeat
 			s := must(t, d)
 			from, to := utc(t, row.from), utc(t, row.to)

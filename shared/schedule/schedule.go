@@ -47,9 +47,10 @@ func Check(id string, d Definition, now time.Time) (*Schedule, Problems, error) 
 	return s, r.warnings, nil
 }
 
-// authorBudget bounds the steps of a search. A search without exclusions needs
-// some ten thousand at the most; this is what a set of exclusions may cost.
-const authorBudget = 10_000_000
+// searchBudget bounds the steps of a search for the next instant. A proof over
+// 400 years takes less than a quarter of it; what may take more is an interval
+// in real time that exclusions meet again and again.
+const searchBudget = 2_000_000
 
 // build reads a definition.
 func build(id string, d Definition) (*Schedule, []source, *report) {
@@ -82,7 +83,7 @@ func newCalendar(t Timing, z zone, sources []source, exclusions []pattern) *Cale
 	c := &Calendar{
 		set: &set{exclusions: exclusions}, zone: z,
 		shift: t.Gap == GapShift, both: t.Repeat == RepeatBoth,
-		start: math.MinInt64, end: math.MaxInt64, budget: authorBudget,
+		start: math.MinInt64, end: math.MaxInt64, budget: searchBudget,
 	}
 	if !t.Start.IsZero() {
 		c.start = ceil(t.Start)
@@ -165,14 +166,14 @@ func (r *report) future(c *Calendar, d Definition, sources []source, now time.Ti
 		alone := newCalendar(d.Timing, c.zone, sources[i:i+1], nil)
 		if _, ok := alone.Next(now); !ok {
 			r.errorf(fmt.Sprintf("specs[%d]", i), CodeNoFuture, "%.80q has no instant after %s%s",
-				d.Specs[i], now.UTC().Format(time.RFC3339), bounds(d.Timing))
+				d.Specs[i], now.UTC().Format(time.RFC3339Nano), bounds(d.Timing))
 		}
 	}
 	if len(r.problems) > 0 || len(d.Exclude) == 0 {
 		return
 	}
 	if _, ok := c.Next(now); !ok {
-		r.errorf("exclude", CodeExcludesAll, "no instant after %s is left", now.UTC().Format(time.RFC3339))
+		r.errorf("exclude", CodeExcludesAll, "no instant after %s is left", now.UTC().Format(time.RFC3339Nano))
 	}
 }
 

@@ -61,7 +61,7 @@ func loadZone(name string) (zone, error) {
 	}
 	f, ok := files[name]
 	if !ok {
-		return zone{}, fmt.Errorf("the time zone database %s has no zone %q", ZonesVersion(), name)
+		return zone{}, fmt.Errorf("the time zone database %s has no zone %.60q", ZonesVersion(), name)
 	}
 	location, err := readZone(f)
 	if err != nil {
