@@ -71,7 +71,7 @@ func (c *cli) root() *cobra.Command {
 	root.AddCommand(
 		c.publish(), c.workflows(),
 		c.start(), c.list(), c.show(), c.history(), c.wait(), c.signal(), c.cancel(),
-		c.nodes(), c.workers(), c.queues(), c.version(),
+		c.nodes(), c.workers(), c.queues(), c.schedules(), c.version(),
 	)
 	for _, sub := range root.Commands() {
 		if check := sub.Args; check != nil {
