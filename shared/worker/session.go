@@ -69,7 +69,7 @@ func (w *Worker) close(ctx context.Context) {
 
 // heartbeats lists what is held, each interval, until ctx ends. Beat numbers start anew with each session.
 func (w *Worker) heartbeats(ctx context.Context) {
-	session, beat := "", int64(0)
+	session, beat, failing := "", int64(0), false
 	for {
 		w.mu.Lock()
 		current := w.session
@@ -82,9 +82,11 @@ func (w *Worker) heartbeats(ctx context.Context) {
 			return
 		}
 		beat++
-		if err := w.beat(ctx, session, beat); err != nil && ctx.Err() == nil {
-			w.config.Log.Warn("heartbeat failed", "worker", w.config.ID, "error", err)
+		err := w.beat(ctx, session, beat)
+		if err != nil && !failing && ctx.Err() == nil {
+			w.config.Log.Warn("heartbeats fail; trying on", "worker", w.config.ID, "error", err)
 		}
+		failing = err != nil
 	}
 }
 

@@ -24,7 +24,7 @@ type Config struct {
 	Token string
 	// Language is what tasks with a language ask for; "go" when empty.
 	Language string
-	// Concurrency bounds the tasks at work at once; 10 when zero, 1000 at most.
+	// Concurrency bounds the tasks at work at once; 10 when zero, 800 at most.
 	Concurrency int
 	// Wait is how long one poll may wait, to the millisecond; 20 s when zero, and at most.
 	Wait time.Duration
@@ -36,6 +36,10 @@ type Config struct {
 	Log *slog.Logger
 }
 
+// maxConcurrency leaves room in a heartbeat's list for what is done and not yet reported: a batch on its way, and those
+// that wait for the next.
+const maxConcurrency = wire.MaxHeldTokens - 2*wire.MaxReports
+
 func (c Config) withDefaults() Config {
 	if c.Language == "" {
 		c.Language = "go"
@@ -43,7 +47,7 @@ func (c Config) withDefaults() Config {
 	if c.Concurrency <= 0 {
 		c.Concurrency = 10
 	}
-	c.Concurrency = min(c.Concurrency, wire.MaxHeldTokens)
+	c.Concurrency = min(c.Concurrency, maxConcurrency)
 	if c.Wait <= 0 || c.Wait > 20*time.Second {
 		c.Wait = 20 * time.Second
 	}
@@ -67,6 +71,7 @@ type Worker struct {
 	client   *wire.Client
 	handlers map[wire.Contract]handler
 
+	// reports is bounded so that all that is held fits in a heartbeat; a handler that has returned waits for room.
 	reports chan report
 	// slots holds a value for each task at work.
 	slots chan struct{}
@@ -83,7 +88,7 @@ func New(config Config) *Worker {
 		config:   config,
 		client:   &wire.Client{Base: config.URL, HTTP: config.HTTP, Namespace: config.Namespace, Token: config.Token},
 		handlers: map[wire.Contract]handler{},
-		reports:  make(chan report, config.Concurrency),
+		reports:  make(chan report, min(config.Concurrency, wire.MaxHeldTokens-wire.MaxReports-config.Concurrency)),
 		slots:    make(chan struct{}, config.Concurrency),
 		held:     map[string]*heldTask{},
 	}
@@ -96,8 +101,8 @@ func (w *Worker) register(c wire.Contract, h handler) {
 	w.handlers[c] = h
 }
 
-// Run works until ctx ends, then drains and gives the session back. It fails at once when the server refuses the
-// worker (a wrong token, a malformed id); anything temporary is waited out.
+// Run, which is called once, works until ctx ends, then drains and gives the session back. It fails at once when the
+// server refuses the worker (a wrong token, a malformed id); anything temporary is waited out.
 func (w *Worker) Run(ctx context.Context) error {
 	if len(w.handlers) == 0 {
 		return errors.New("worker: no handler is registered")
