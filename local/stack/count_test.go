@@ -15,7 +15,7 @@ import (
 	"github.com/orrery-dev/orrery/shared/worker"
 )
 
-// tapped runs a system whose database is reached through a tap.
+// newTapped runs a system whose database is reached through a tap.
 func newTapped(t *testing.T, o Options) (*system, *tap) {
 	t.Helper()
 	p := newTap(t, storetest.URL(t))
@@ -33,8 +33,9 @@ func ofNodes(list []transaction) (own []transaction) {
 	return own
 }
 
-// TestTransactionsOfOneTask: an execution of one task, started through a node at which a worker waits, takes three
-// transactions at most when it is alone; many at once share theirs.
+// TestTransactionsOfOneTask: an execution of one task, started by its version through a node at which a worker waits, takes
+// three transactions at most when it is alone: its start, its end, and the bell for who waits for that. Many at once
+// share theirs.
 func TestTransactionsOfOneTask(t *testing.T) {
 	s, p := newTapped(t, Options{Nodes: 1})
 	s.publish("one", "StartAt: Do\nStates:\n  Do: {Type: Task, Resource: 'task:one.do', End: true}\n")
@@ -55,7 +56,7 @@ func TestTransactionsOfOneTask(t *testing.T) {
 			name := fmt.Sprintf("one-%d", started)
 			started++
 			starts.Go(func() {
-				if err := s.try(s.nodes[0], "POST", wire.Path("executions"), wire.StartRequest{Workflow: "one", Name: name}, nil); err != nil {
+				if err := s.try(s.nodes[0], "POST", wire.Path("executions"), wire.StartRequest{Workflow: "one", Version: 1, Name: name}, nil); err != nil {
 					t.Errorf("start %s: %v", name, err)
 				}
 			})

@@ -100,6 +100,7 @@ func isWork(e wire.Event) bool {
 func TestKilledNode(t *testing.T) {
 	const sessionTimeout = 5 * time.Second
 	s := newSystem(t, Options{SessionTimeout: sessionTimeout, Instances: 64})
+	s.settled()
 	s.publish("mix", mixDocument)
 	s.publish("held", heldDocument)
 	l := newLedger()

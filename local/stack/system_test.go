@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -215,6 +216,22 @@ func (s *system) ownedBy(within time.Duration, nodes ...string) time.Duration {
 			s.t.Fatalf("after %v the partitions are owned by %v, want %v", took, counts, nodes)
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// settled waits until two nodes have their shares, and nothing has moved for a second.
+func (s *system) settled() {
+	s.t.Helper()
+	var before map[wire.Owner]int
+	since := time.Now()
+	for late := since.Add(30 * time.Second); time.Since(since) < time.Second; time.Sleep(50 * time.Millisecond) {
+		now := s.owners()
+		if len(now) != 2 || !maps.Equal(now, before) {
+			before, since = now, time.Now()
+		}
+		if time.Now().After(late) {
+			s.t.Fatalf("the partitions are owned by %v and do not come to rest", now)
+		}
 	}
 }
 
