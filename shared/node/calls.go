@@ -41,7 +41,7 @@ type callAnswer struct {
 func (c *call) apply(l *loop) {
 	e := l.find(c)
 	switch {
-	case e == nil || l.draining != nil:
+	case e == nil || l.draining:
 		c.answer <- callAnswer{err: errElsewhere}
 	case len(l.calls) >= maxCalls:
 		c.answer <- callAnswer{err: store.ErrUnavailable}
@@ -99,7 +99,7 @@ type afterInbox struct {
 }
 
 func (m afterInbox) apply(l *loop) {
-	if m.err != nil || l.executions[m.execution.id] != m.execution || l.draining != nil {
+	if m.err != nil || l.executions[m.execution.id] != m.execution || l.draining {
 		m.call.answer <- callAnswer{err: errElsewhere}
 		return
 	}

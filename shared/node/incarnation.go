@@ -142,9 +142,4 @@ func (i *incarnation) stop(work context.Context, stopClaiming func()) {
 // drain asks the loop to take no more work; done is closed when nothing is left to write.
 type drain struct{ done chan struct{} }
 
-func (m drain) apply(l *loop) { l.draining = m.done }
-
-// drained tells whether nothing is being written or waits to be.
-func (l *loop) drained() bool {
-	return !l.writing && len(l.ready) == 0 && len(l.starts) == 0
-}
+func (m drain) apply(l *loop) { l.draining, l.drained = true, m.done }

@@ -51,7 +51,7 @@ const (
 )
 
 // looking tells whether the loop looks for work at all.
-func (l *loop) looking() bool { return len(l.owned) > 0 && l.draining == nil }
+func (l *loop) looking() bool { return len(l.owned) > 0 && !l.draining }
 
 // nextLook is the time until a look that only waits for its time.
 func (l *loop) nextLook() time.Duration {

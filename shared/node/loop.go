@@ -47,7 +47,8 @@ type loop struct {
 	lastRef    uint64
 	writing    bool          // the committer has a batch
 	inFlight   []*item       // that batch
-	draining   chan struct{} // set by a clean stop; closed when nothing is left to write
+	draining   bool          // a clean stop: no more work is taken
+	drained    chan struct{} // closed when nothing is left to write; nil then, and before
 
 	nextTrim time.Time
 	entries  inHand[history.InboxID]
@@ -148,9 +149,9 @@ func (l *loop) pump() {
 	l.look()
 	l.write()
 	l.node.gauges.set(l)
-	if l.draining != nil && l.drained() {
-		close(l.draining)
-		l.draining = nil
+	if l.drained != nil && !l.writing && len(l.ready) == 0 && len(l.starts) == 0 {
+		close(l.drained)
+		l.drained = nil
 	}
 }
 

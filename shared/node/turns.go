@@ -175,7 +175,7 @@ type startAnswer struct {
 
 func (s *start) apply(l *loop) {
 	switch {
-	case l.draining != nil:
+	case l.draining:
 		s.answer <- startAnswer{err: errNotReady}
 	case len(l.calls)+len(l.starts) >= maxCalls:
 		s.answer <- startAnswer{err: store.ErrUnavailable}
