@@ -13,6 +13,8 @@ const (
 	// The most that an execution keeps of signals that nobody has taken.
 	maxSignals     = 1000
 	maxSignalBytes = 8 << 20
+	// maxInstances is the most machines that signals have begun and that run at once.
+	maxInstances = 1000
 	// The most of a failure that is kept, in bytes.
 	maxCode  = 256
 	maxCause = 32_768
@@ -248,7 +250,7 @@ func (d *decider) lost(v *history.Visit, st *definition.State, cmd *history.Comm
 	return applied(id)
 }
 
-// signal keeps a signal, and gives it to whoever has waited longest for it.
+// signal keeps a signal, and gives it to whoever has waited longest for it, or begins a machine with it.
 func (d *decider) signal(cmd *history.Command) answer {
 	payload := []byte("null")
 	if len(cmd.Output) > 0 {
@@ -262,6 +264,14 @@ func (d *decider) signal(cmd *history.Command) answer {
 		return refused("the payload has %d bytes, %d are allowed", len(payload), maxPayload)
 	}
 	name := clip(cmd.Signal, maxCode)
+	handler := d.m.OnSignal[name]
+	switch {
+	case handler == nil:
+	case d.s.Unwinding():
+		return refused("the execution is about to end")
+	case d.s.Instances() >= maxInstances:
+		return refused("%d signals are being handled already", maxInstances)
+	}
 	if n, held := d.s.Signals(); n >= maxSignals || held+len(payload) > maxSignalBytes {
 		return refused("%d signals are waiting to be taken already", n)
 	}
@@ -269,7 +279,10 @@ func (d *decider) signal(cmd *history.Command) answer {
 		Type: history.EventSignalled, Scope: history.MainScope, Name: name, Text: history.Text{Literal: payload},
 		RequestID: clip(cmd.RequestID, maxCode),
 	})
-	if v := d.s.Waiter(name); v != nil {
+	if handler != nil {
+		d.emit(history.Event{Type: history.EventInstance, Scope: history.MainScope, Name: name})
+		d.enter(d.s.Newest(), handler, handler.StartAt)
+	} else if v := d.s.Waiter(name); v != nil {
 		d.emit(history.Event{Type: history.EventTaken, Scope: v.Scope().ID()})
 	}
 	return applied(id)

@@ -160,6 +160,9 @@ func (g *generator) document() string {
 	if g.chance("timeout", 4) {
 		m["TimeoutSeconds"] = 1 + g.pick("seconds", 100)
 	}
+	if g.chance("onsignal", 3) {
+		m["OnSignal"] = object{"c": g.machine(1)}
+	}
 	if g.chance("cleanup", 3) {
 		g.plain = true
 		m["Cleanup"] = g.machine(1)
@@ -349,7 +352,7 @@ func (g *generator) command(w *world) history.Command {
 	}
 	switch g.pick("command", 6) {
 	case 0, 1:
-		cmd.Kind, cmd.Signal = history.KindSignal, string(rune('a'+g.pick("signal", 2)))
+		cmd.Kind, cmd.Signal = history.KindSignal, string(rune('a'+g.pick("signal", 3)))
 	case 2:
 		cmd.Kind, cmd.Row = history.KindComplete, history.RowRef{Unit: "S1", Attempt: 1, Offer: 1}
 	default:

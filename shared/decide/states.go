@@ -130,8 +130,10 @@ func (d *decider) exited(v *history.Visit, st *definition.State, x expr.Exit, ou
 // finished records what it means that a scope has ended well.
 func (d *decider) finished(c *history.Scope) {
 	switch c.Role() {
-	case history.MainRole:
-		d.emit(history.Event{Type: history.EventEnded, Scope: c.ID(), Status: history.Succeeded})
+	case history.MainRole, history.InstanceRole:
+		if d.s.Instances() == 0 && !d.s.Scope(history.MainScope).Runs() {
+			d.emit(history.Event{Type: history.EventEnded, Scope: history.MainScope, Status: history.Succeeded})
+		}
 	case history.CleanupRole:
 		d.emit(history.Event{Type: history.EventCleaned, Scope: c.ID(), Status: history.Succeeded})
 	case history.InnerRole:

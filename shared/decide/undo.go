@@ -47,7 +47,7 @@ func (d *decider) unwind() {
 	}
 	if d.m.Cleanup != nil && !d.s.Cleaned() {
 		d.emit(history.Event{Type: history.EventCleaning, Scope: history.MainScope, Text: history.Text{Literal: expr.Marshal(d.cleanupInput())}})
-		d.enter(d.s.Cleanup(), d.m.Cleanup, d.m.Cleanup.StartAt)
+		d.enter(d.s.Newest(), d.m.Cleanup, d.m.Cleanup.StartAt)
 		return
 	}
 	d.emit(history.Event{Type: history.EventEnded, Scope: history.MainScope, Status: d.s.Ending().Status, Last: true})

@@ -20,6 +20,8 @@ type builder struct {
 	language string
 	// ways are those of the machine that is being made.
 	ways *ways
+	// signals are the places that wait for a signal, with its name.
+	signals []link
 	// cleaning tells that Cleanup is being made.
 	cleaning bool
 }
@@ -36,8 +38,35 @@ func (b *builder) document(o *expr.Object) *Machine {
 	m := b.machine(f, nil, 0)
 	m.Version = f.word("Version", "", "1.0")
 	m.TimeoutSeconds = f.integer("TimeoutSeconds", 1, MaxSeconds, 0)
+	b.onSignal(m, f)
 	b.cleanup(m, f)
+	for _, s := range b.signals {
+		if m.OnSignal[s.name] != nil {
+			b.errorf(s.at, RuleExclusive, "OnSignal takes every signal %q: a Task cannot wait for one.", s.name)
+		}
+	}
 	return m
+}
+
+// onSignal reads the machines that signals begin.
+func (b *builder) onSignal(m *Machine, f fields) {
+	signals, ok := f.object("OnSignal")
+	if !ok {
+		return
+	}
+	m.OnSignal = map[string]*Machine{}
+	for name, v := range signals.o.All() {
+		at := signals.at.member(name)
+		if err := CheckName(name); err != nil {
+			b.errorf(at, RuleName, "No signal has this name: %v.", err)
+			continue
+		}
+		if c, ok := signals.asObject("A machine of OnSignal", at, v); ok {
+			c.only("A machine of OnSignal", machineFields, documentFields)
+			m.OnSignal[name] = b.machine(c, nil, 0)
+			m.Signals = append(m.Signals, name)
+		}
+	}
 }
 
 // cleanup reads Cleanup.

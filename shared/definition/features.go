@@ -96,7 +96,6 @@ var notBuilt = map[feature]string{
 	"http":             "HTTP requests made by the server",
 	"lambda":           "Lambda functions invoked by the server",
 	"Credentials":      "credentials for tasks that the server does",
-	"OnSignal":         "OnSignal",
 	"Limits":           "limits of a document's own",
 	"input and output": "schemas for input and output",
 }
@@ -104,7 +103,7 @@ var notBuilt = map[feature]string{
 // fieldFeatures are the features that a field uses by being there, by the
 // object that has it.
 var fieldFeatures = map[string]map[string]feature{
-	"document": {"OnSignal": "OnSignal", "Limits": "Limits", "Input": "input and output", "Output": "input and output"},
+	"document": {"Limits": "Limits", "Input": "input and output", "Output": "input and output"},
 	"state": {
 		"ItemReader": "distributed Map", "ItemBatcher": "distributed Map", "ResultWriter": "distributed Map", "Label": "distributed Map",
 		"Credentials": "Credentials",

@@ -32,7 +32,7 @@ func (m *Machine) ByPath(names ...string) *State {
 }
 
 // Walk visits every state of this machine and of those inside it, in the order
-// written, each state before those inside it; those of Cleanup last.
+// written, each state before those inside it; those of OnSignal and Cleanup last.
 func (m *Machine) Walk(visit func(*State)) {
 	for _, name := range m.Order {
 		s := m.States[name]
@@ -40,6 +40,9 @@ func (m *Machine) Walk(visit func(*State)) {
 		for _, inner := range s.Machines() {
 			inner.Walk(visit)
 		}
+	}
+	for _, name := range m.Signals {
+		m.OnSignal[name].Walk(visit)
 	}
 	if m.Cleanup != nil {
 		m.Cleanup.Walk(visit)

@@ -21,10 +21,14 @@ type Machine struct {
 	States map[string]*State
 	// Order lists the names as written.
 	Order []string
+	// OnSignal has the machines that run beside this one, by the name of the
+	// signal that begins each; Signals lists the names as written. Top level only.
+	OnSignal map[string]*Machine
+	Signals  []string
 	// Cleanup runs after an end that is not success; nil for none. Top level only.
 	Cleanup *Machine
 	// Parent is the Parallel or Map that this machine is inside of; nil for the
-	// document's own machine and for Cleanup.
+	// document's own machine, for Cleanup and for those of OnSignal.
 	Parent *State
 	// Branch is the index of this machine in the Branches of a Parallel; else 0.
 	Branch int

@@ -35,7 +35,8 @@ const (
 	// one.
 	RuleExclusive = expr.RuleExclusive
 
-	// RuleName: a state name is empty or longer than MaxStateName characters.
+	// RuleName: a state name is empty or longer than MaxStateName characters, or
+	// a name of OnSignal is none that a signal can have.
 	RuleName = "name"
 	// RuleNameTaken: two states of the document have the same name.
 	RuleNameTaken = "name-taken"

@@ -233,8 +233,8 @@ var notBuiltCases = []ruleCase{
 	{"http", stateA(`"Type": "Task", "End": true, "Resource": "http"`), []string{"/States/A/Resource not-built"}},
 	{"lambda", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Credentials": {}`),
 		[]string{"/States/A/Credentials not-built", "/States/A/Resource not-built"}},
-	{"top level", `{"OnSignal": {}, "Limits": {}, "Input": {}, "Output": {}, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`,
-		[]string{"/OnSignal not-built", "/Limits not-built", "/Input not-built", "/Output not-built"}},
+	{"top level", `{"Limits": {}, "Input": {}, "Output": {}, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`,
+		[]string{"/Limits not-built", "/Input not-built", "/Output not-built"}},
 }
 
 var strictCases = []ruleCase{
@@ -307,6 +307,13 @@ var undoCases = []ruleCase{
 		[]string{"/Cleanup/TimeoutSeconds misplaced-field"}},
 	{"into Cleanup", `{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}}, "Cleanup": {"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}}`,
 		[]string{"/States/A/Next target"}},
+	{"OnSignal", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}, "OnSignal": {"change": {"Comment": "c", "StartAt": "B", "States": {"B": {"Type": "Succeed"}}}}}`, nil},
+	{"OnSignal empty", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}, "OnSignal": {}}`, nil},
+	{"OnSignal no object", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}, "OnSignal": []}`, []string{"/OnSignal type"}},
+	{"OnSignal with what is no machine", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}, "OnSignal": {"x": 1, "y": {}, "a b": {}, "z": {"Seconds": 1, "StartAt": "B", "States": {"B": {"Type": "Succeed"}}}}}`,
+		[]string{"/OnSignal/x type", "/OnSignal/y required", "/OnSignal/a b name", "/OnSignal/z/Seconds unknown-field"}},
+	{"a signal that OnSignal takes", `{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "signal:x", "End": true}}, "OnSignal": {"x": {"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "signal:y", "End": true}}}}}`,
+		[]string{"/States/A/Resource exclusive"}},
 	{"nothing is undone in Cleanup", `{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}, "Cleanup": {"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "task:b", "End": true,
 		"Compensate": {"Resource": "task:undo"}, "Catch": [{"ErrorEquals": ["E"], "Next": "B", "Compensate": true}]}}}}`,
 		[]string{"/Cleanup/States/B/Catch/0/Compensate misplaced-field", "/Cleanup/States/B/Compensate misplaced-field"}},

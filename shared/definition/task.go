@@ -53,6 +53,7 @@ func (b *builder) resource(s *State, f fields) {
 	s.Resource = r
 	if r.Kind == ResourceSignal {
 		b.forWorkers(f)
+		b.signals = append(b.signals, link{at, r.Signal})
 	}
 	if b.strict && !strings.HasPrefix(text, "arn:") {
 		b.errorf(at, RuleAddition, "The resource %q is an addition to Amazon States Language, which strict mode refuses: write its ARN.", text)

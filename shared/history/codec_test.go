@@ -46,6 +46,7 @@ var allTypes = []history.Event{
 	{Type: history.EventSignalled, Name: "go", Text: lit(`{}`), RequestID: "r"},
 	{Type: history.EventCancelling, Cause: "why"},
 	{Type: history.EventEnded, Status: history.Failed, Error: "E", Cause: "c"},
+	{Type: history.EventInstance, Name: "go"},
 	{Type: history.EventUndoable, Text: lit(`{"Input":1}`)},
 	{Type: history.EventCaught, Index: 2, Last: true},
 	{Type: history.EventUnwinding, Status: history.Failed, Name: "limit", Error: "E", Cause: "c"},

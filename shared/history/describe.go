@@ -96,7 +96,7 @@ func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 		v = c.visit
 	}
 	switch ev.Type {
-	case EventStarted, EventSignalled, EventCancelling, EventEnded:
+	case EventStarted, EventSignalled, EventInstance, EventCancelling, EventEnded:
 		s.describeExecution(ev, view, payload)
 		return
 	case EventUnwinding, EventUndoing, EventUndone, EventCleaning, EventCleaned:
@@ -154,6 +154,11 @@ func (s *State) describeExecution(ev *Event, view *View, payload []byte) {
 		view.text("name", ev.Name)
 		view.json("input", ev.Text.Literal)
 		view.text("requestId", ev.RequestID)
+	case EventInstance:
+		view.Type = "SignalHandlerStarted"
+		view.text("name", ev.Name)
+		view.number("index", int64(s.instances[ev.Name]))
+		view.json("input", s.oldest(ev.Name))
 	case EventCancelling:
 		view.Type = "ExecutionCancelRequested"
 		view.text("cause", ev.Cause)

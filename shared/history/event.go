@@ -64,6 +64,8 @@ const (
 	// that it was unwound for, else as EventBroken has them.
 	EventEnded EventType = "end"
 
+	// EventInstance: a machine begins beside the main one for the oldest signal of its name. Name.
+	EventInstance EventType = "inst"
 	// EventUndoable: the unit that just succeeded can be undone. Text: the input of its compensation.
 	EventUndoable EventType = "undoable"
 	// EventCaught: a failure was caught by a catcher that compensates first. Index (of the catcher, from 1), Error, Cause.
@@ -87,13 +89,13 @@ var known = map[EventType]bool{
 	EventStarted: true, EventEntered: true, EventExited: true, EventScheduled: true, EventDispatched: true, EventCompleted: true, EventFailed: true,
 	EventTimedOut: true, EventLost: true, EventProgressed: true, EventRuled: true, EventTaken: true, EventFanned: true, EventIterBegun: true, EventIterDone: true,
 	EventIterFailed: true, EventIterCut: true, EventAborted: true, EventJoined: true, EventBroken: true, EventAgain: true, EventSignalled: true,
-	EventCancelling: true, EventEnded: true, EventUndoable: true, EventCaught: true, EventUnwinding: true, EventUndoing: true, EventUndone: true,
+	EventCancelling: true, EventEnded: true, EventInstance: true, EventUndoable: true, EventCaught: true, EventUnwinding: true, EventUndoing: true, EventUndone: true,
 	EventCleaning: true, EventCleaned: true,
 }
 
 // ScopeID numbers the scopes of an execution in the order in which they were made. A scope is a machine that runs: the
 // document's own is MainScope, each branch of a Parallel and each iteration of a Map has one of its own, and so have
-// Cleanup and each compensation. A scope is in at most one state at a time, so its number also names the visit that the
+// each machine that a signal begins, Cleanup, and each compensation. A scope is in at most one state at a time, so its number also names the visit that the
 // state is having.
 type ScopeID int32
 

@@ -80,6 +80,8 @@ func (s *State) foldExecution(ev *Event, c *Scope) bool {
 		s.failure = failure{cause: ev.Cause}
 	case EventEnded:
 		s.applyEnded(ev, c)
+	case EventInstance:
+		s.applyInstance(ev)
 	default:
 		return s.foldUnwinding(ev, c)
 	}
@@ -149,6 +151,8 @@ func (c *Scope) prefixOf() string {
 	switch {
 	case c.parent != nil:
 		return fmt.Sprintf("%s[%d]/", c.parent.key, c.index)
+	case c.root == instanceRoot:
+		return fmt.Sprintf("/OnSignal/%s[%d]/", keyEscapes.Replace(c.name), c.index)
 	case c.root == cleanupRoot:
 		return "/Cleanup/"
 	case c.root == undoRoot:
@@ -202,6 +206,9 @@ func (s *State) finishScope(c *Scope) {
 	c.status = scopeDone
 	p := c.parent
 	if p == nil {
+		if c.root == instanceRoot {
+			s.dropRoot(c)
+		}
 		return
 	}
 	f := p.fan

@@ -18,31 +18,32 @@ const snapshotFormat = 2
 // A snapshot is a line of JSON, then the texts of the state, each once, without anything between them. The line says how
 // long each of them is and refers to it by its number, from 1; 0 is no text.
 type snapshot struct {
-	Format     int          `json:"format"`
-	Start      rowStart     `json:"start"`
-	Input      int          `json:"input"`
-	StartedAt  Time         `json:"started"`
-	Seq        Seq          `json:"seq"`
-	Events     EventID      `json:"events"`
-	At         Time         `json:"at"`
-	Status     Status       `json:"status"`
-	End        *snapEnd     `json:"end,omitempty"`
-	Error      string       `json:"error,omitempty"`
-	Cause      string       `json:"cause,omitempty"`
-	Cancelling bool         `json:"cancelling,omitempty"`
-	LastScope  ScopeID      `json:"last"`
-	Main       *snapScope   `json:"main,omitempty"`
-	Ready      []ScopeID    `json:"ready,omitempty"`
-	Waiters    []ScopeID    `json:"waiters,omitempty"`
-	Signals    []snapSignal `json:"signals,omitempty"`
-	Reports    []RowRef     `json:"reports,omitempty"`
-	Roots      []snapScope  `json:"roots,omitempty"`
-	Undos      []snapUndo   `json:"undos,omitempty"`
-	Catching   []ScopeID    `json:"catching,omitempty"`
-	Ending     *snapEnd     `json:"ending,omitempty"`
-	Reason     string       `json:"reason,omitempty"`
-	Cleaned    bool         `json:"cleaned,omitempty"`
-	Texts      []int        `json:"texts,omitempty"`
+	Format     int            `json:"format"`
+	Start      rowStart       `json:"start"`
+	Input      int            `json:"input"`
+	StartedAt  Time           `json:"started"`
+	Seq        Seq            `json:"seq"`
+	Events     EventID        `json:"events"`
+	At         Time           `json:"at"`
+	Status     Status         `json:"status"`
+	End        *snapEnd       `json:"end,omitempty"`
+	Error      string         `json:"error,omitempty"`
+	Cause      string         `json:"cause,omitempty"`
+	Cancelling bool           `json:"cancelling,omitempty"`
+	LastScope  ScopeID        `json:"last"`
+	Main       *snapScope     `json:"main,omitempty"`
+	Ready      []ScopeID      `json:"ready,omitempty"`
+	Waiters    []ScopeID      `json:"waiters,omitempty"`
+	Signals    []snapSignal   `json:"signals,omitempty"`
+	Reports    []RowRef       `json:"reports,omitempty"`
+	Roots      []snapScope    `json:"roots,omitempty"`
+	Instances  map[string]int `json:"instances,omitempty"`
+	Undos      []snapUndo     `json:"undos,omitempty"`
+	Catching   []ScopeID      `json:"catching,omitempty"`
+	Ending     *snapEnd       `json:"ending,omitempty"`
+	Reason     string         `json:"reason,omitempty"`
+	Cleaned    bool           `json:"cleaned,omitempty"`
+	Texts      []int          `json:"texts,omitempty"`
 }
 
 type snapEnd struct {
@@ -67,6 +68,7 @@ type snapUndo struct {
 type snapScope struct {
 	ID     ScopeID        `json:"id"`
 	Root   rootKind       `json:"root,omitempty"`
+	Name   string         `json:"name,omitempty"`
 	Owner  ScopeID        `json:"owner,omitempty"`
 	Undoes UnitKey        `json:"undoes,omitempty"`
 	Index  int            `json:"i,omitempty"`
@@ -136,7 +138,7 @@ func (s *State) Snapshot() []byte {
 		Format: snapshotFormat, Start: s.start.row(), Input: w.text(s.start.Input), StartedAt: s.startedAt,
 		Seq: s.seq, Events: s.events, At: s.at, Status: s.status, Error: s.failure.code, Cause: s.failure.cause,
 		Cancelling: s.cancelled, LastScope: s.lastScope, Ready: scopesOf(s.ready), Waiters: scopesOf(s.waiters),
-		Reports: s.reports, Catching: scopesOf(s.catching), Reason: s.reason, Cleaned: s.cleaned,
+		Reports: s.reports, Catching: scopesOf(s.catching), Reason: s.reason, Cleaned: s.cleaned, Instances: s.instances,
 	}
 	sn.End, sn.Ending = w.end(s.end), w.end(s.ending)
 	for _, g := range s.signals {
@@ -203,7 +205,7 @@ func (w *snapWriter) end(e *End) *snapEnd {
 
 func (w *snapWriter) scope(c *Scope) snapScope {
 	sc := snapScope{
-		ID: c.id, Root: c.root, Owner: c.owner, Undoes: c.undoes, Index: c.index, Data: w.text(c.data), Status: c.status,
+		ID: c.id, Root: c.root, Name: c.name, Owner: c.owner, Undoes: c.undoes, Index: c.index, Data: w.text(c.data), Status: c.status,
 		Visits: c.visits, Last: c.last,
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.vars)) {
@@ -308,7 +310,7 @@ func (r *snapReader) state(sn *snapshot) *State {
 	s.start.Input = r.text(sn.Input)
 	s.startedAt, s.seq, s.events, s.snapshotAt, s.at = sn.StartedAt, sn.Seq, sn.Events, sn.Events, sn.At
 	s.status, s.failure, s.cancelled = sn.Status, failure{sn.Error, sn.Cause}, sn.Cancelling
-	s.lastScope, s.reports = sn.LastScope, sn.Reports
+	s.lastScope, s.reports, s.instances = sn.LastScope, sn.Reports, sn.Instances
 	s.end, s.ending, s.reason, s.cleaned = r.end(sn.End), r.end(sn.Ending), sn.Reason, sn.Cleaned
 	if s.start.Timeout > 0 && s.ending == nil {
 		s.deadline = s.startedAt.Add(millis(s.start.Timeout))
@@ -355,7 +357,7 @@ func (r *snapReader) visits(ids []ScopeID) []*Visit {
 
 func (r *snapReader) scope(sc *snapScope, parent *Visit) *Scope {
 	c := &Scope{
-		id: sc.ID, root: sc.Root, parent: parent, owner: sc.Owner, undoes: sc.Undoes, index: sc.Index, data: r.text(sc.Data),
+		id: sc.ID, root: sc.Root, name: sc.Name, parent: parent, owner: sc.Owner, undoes: sc.Undoes, index: sc.Index, data: r.text(sc.Data),
 		status: sc.Status, visits: sc.Visits, last: sc.Last,
 	}
 	c.prefix = c.prefixOf()

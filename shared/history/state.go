@@ -28,12 +28,13 @@ type State struct {
 	held      int      // bytes of signals
 	reports   []RowRef // the last rows whose report was applied, newest last
 
-	roots    []*Scope // those without a parent, but for MainScope, in the order in which they were made
-	undos    []undo   // what can be undone, oldest first
-	catching []*Visit // in PhaseUndoing, in the order in which they came to be
-	ending   *End     // how the execution ends once it is unwound, nil before that
-	reason   string   // why it is unwound, where the status does not tell
-	cleaned  bool     // Cleanup is over
+	roots     []*Scope       // those without a parent, but for MainScope, in the order in which they were made
+	instances map[string]int // begun so far, by name of the signal
+	undos     []undo         // what can be undone, oldest first
+	catching  []*Visit       // in PhaseUndoing, in the order in which they came to be
+	ending    *End           // how the execution ends once it is unwound, nil before that
+	reason    string         // why it is unwound, where the status does not tell
+	cleaned   bool           // Cleanup is over
 
 	snapshotAt EventID
 	scratch    [4]source // of sources
@@ -53,6 +54,7 @@ type signal struct {
 type Scope struct {
 	id     ScopeID
 	root   rootKind
+	name   string  // of the signal that began it
 	parent *Visit  // nil for a root
 	owner  ScopeID // of a compensation: the scope that it was begun for
 	undoes UnitKey // of a compensation: the unit that it undoes
@@ -262,7 +264,7 @@ func (c *Scope) ID() ScopeID { return c.id }
 // Runs tells whether the scope goes on: it has neither ended nor been stopped.
 func (c *Scope) Runs() bool { return c.status == scopeRuns }
 
-// Parent is the visit that the scope is a branch or an iteration of, nil for a root: MainScope, Cleanup, a compensation.
+// Parent is the visit that the scope is a branch or an iteration of, nil for a root.
 func (c *Scope) Parent() *Visit { return c.parent }
 
 // Index is the number of the branch or iteration, from 0.

@@ -27,19 +27,21 @@ type undo struct {
 type rootKind byte
 
 const (
-	mainRoot    rootKind = 0
-	cleanupRoot rootKind = 'c'
-	undoRoot    rootKind = 'u'
+	mainRoot     rootKind = 0
+	instanceRoot rootKind = 's'
+	cleanupRoot  rootKind = 'c'
+	undoRoot     rootKind = 'u'
 )
 
 // Role is what a scope is to its execution.
 type Role byte
 
 const (
-	InnerRole   Role = 'i' // a branch or an iteration
-	MainRole    Role = 'm' // the document's own machine
-	CleanupRole Role = 'c'
-	UndoRole    Role = 'u' // a compensation
+	InnerRole    Role = 'i' // a branch or an iteration
+	MainRole     Role = 'm' // the document's own machine
+	InstanceRole Role = 's' // a machine that a signal has begun
+	CleanupRole  Role = 'c'
+	UndoRole     Role = 'u' // a compensation
 )
 
 // Role tells what the scope is.
@@ -59,8 +61,27 @@ func (s *State) Unwinding() bool { return s.ending != nil && !s.status.Ended() }
 // MustUnwind tells that the execution as a whole waits for the decider's next step: the next compensation, Cleanup, or the
 // end.
 func (s *State) MustUnwind() bool {
-	return s.Unwinding() && len(s.roots) == 0
+	return s.Unwinding() && !s.unwindingRuns()
 }
+
+// unwindingRuns tells whether a compensation or Cleanup runs.
+func (s *State) unwindingRuns() bool {
+	return slices.ContainsFunc(s.roots, func(r *Scope) bool { return r.root == undoRoot || r.root == cleanupRoot })
+}
+
+// Instances is the number of machines that signals have begun and that have not ended.
+func (s *State) Instances() int {
+	n := 0
+	for _, r := range s.roots {
+		if r.root == instanceRoot {
+			n++
+		}
+	}
+	return n
+}
+
+// Newest is the scope that was made last, nil where it is gone.
+func (s *State) Newest() *Scope { return s.scopes[s.lastScope] }
 
 // Ending is how the execution will end, nil before it is unwound.
 func (s *State) Ending() *End { return s.ending }
@@ -98,16 +119,6 @@ func (s *State) LastUndo() (UnitKey, bool) {
 // MayUndoAny is MayUndo for the execution as a whole.
 func (s *State) MayUndoAny() bool {
 	return len(s.undos) > 0 || slices.ContainsFunc(s.roots, func(r *Scope) bool { return r.root == undoRoot })
-}
-
-// Cleanup is the scope of Cleanup while it runs, else nil.
-func (s *State) Cleanup() *Scope {
-	for _, r := range s.roots {
-		if r.root == cleanupRoot {
-			return r
-		}
-	}
-	return nil
 }
 
 // undoing tells whether something of the scope is being undone.
@@ -189,10 +200,37 @@ func (s *State) applyUnwinding(ev *Event, c *Scope) {
 	s.note(ev)
 	s.ending = &End{Status: ev.Status, Error: s.failure.code, Cause: s.failure.cause}
 	s.reason, s.deadline = ev.Name, 0
+	s.stopRoot(c)
+	for _, r := range s.roots {
+		if r.root == instanceRoot {
+			s.stopRoot(r)
+		}
+	}
+	c.last = s.events
+}
+
+func (s *State) stopRoot(c *Scope) {
 	if c.status == scopeRuns {
 		s.stopScope(c, scopeCut)
 	}
-	c.last = s.events
+}
+
+// applyInstance begins a machine for the oldest signal of its name.
+func (s *State) applyInstance(ev *Event) {
+	at := slices.IndexFunc(s.signals, func(g signal) bool { return g.name == ev.Name })
+	if at < 0 || s.ending != nil {
+		return
+	}
+	g := s.signals[at]
+	s.signals = slices.Delete(s.signals, at, at+1)
+	s.held -= len(g.text)
+	if s.instances == nil {
+		s.instances = map[string]int{}
+	}
+	c := s.addScope(&Scope{root: instanceRoot, name: ev.Name, index: s.instances[ev.Name], data: g.text, last: s.events})
+	c.prefix = c.prefixOf()
+	s.instances[ev.Name]++
+	s.roots = append(s.roots, c)
 }
 
 func (s *State) applyUndoing(ev *Event, owner *Scope) {
@@ -234,7 +272,7 @@ func (s *State) applyUndone(ev *Event, c *Scope) {
 }
 
 func (s *State) applyCleaning(ev *Event, main *Scope) {
-	if s.ending == nil || s.cleaned || len(s.roots) > 0 || ev.Text.Literal == nil {
+	if s.ending == nil || s.cleaned || s.unwindingRuns() || ev.Text.Literal == nil {
 		return
 	}
 	c := s.addScope(&Scope{root: cleanupRoot, data: ev.Text.Literal, last: s.events})
