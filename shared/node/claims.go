@@ -228,7 +228,6 @@ func (c *claimer) run(ctx context.Context) error {
 			if !pause.wait(ctx) {
 				return context.Cause(ctx)
 			}
-			c.node.claims.ring()
 		case more:
 			sleep(ctx, morePause)
 			c.node.claims.ring()
@@ -263,6 +262,7 @@ func (c *claimer) claim(ctx context.Context) (more bool, err error) {
 		// It may have claimed all the same: the polls look for that first when it is tried again.
 		for _, pl := range places {
 			c.node.polls.recall(pl.poll)
+			c.node.claims.rang(queuesOf(&pl.ask))
 		}
 		c.deal(places, nil)
 		return false, err

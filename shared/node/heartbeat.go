@@ -52,7 +52,8 @@ func (h *heartbeat) run(ctx context.Context) error {
 // confirmed beat is too old.
 func (h *heartbeat) beat(ctx context.Context, sent time.Time) error {
 	b := h.compose(sent)
-	timed, cancel := context.WithTimeout(ctx, h.node.config.NodeTimeout)
+	// One that hangs is given up while there is time for another on a new connection.
+	timed, cancel := context.WithTimeout(ctx, h.node.config.NodeTimeout/2)
 	pulse, err := h.store.Heartbeat(timed, b)
 	cancel()
 	confirmed := time.Now()

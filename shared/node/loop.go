@@ -78,7 +78,8 @@ const (
 func newLoop(ctx context.Context, n *Node, fence history.FenceNumber) *loop {
 	return &loop{
 		node: n, fence: fence, log: n.log, ctx: ctx,
-		pulses: make(chan store.Pulse, 1), in: make(chan message, inboxSize), done: make(chan struct{}), ended: make(chan struct{}), batch: make(chan []*item, 1),
+		pulses: make(chan store.Pulse, 1), in: make(chan message, inboxSize), batch: make(chan []*item, 1),
+		done: make(chan struct{}), ended: make(chan struct{}),
 		owned:      map[history.Partition]history.Epoch{},
 		executions: map[history.ExecutionID]*execution{},
 		names:      map[name]*execution{},
@@ -285,8 +286,13 @@ func (l *loop) spend(cmds []history.Command) {
 }
 
 // forget drops the execution: it has ended, or is not this node's any more, or cannot be served here. Calls that wait
-// for it are told why.
+// for it are told why; those of a commit with an unknown outcome, that it is unknown.
 func (l *loop) forget(e *execution, err error) {
+	if e.unsure != nil {
+		for _, c := range e.unsure.commands {
+			l.answer(c.Ref, history.Reply{}, store.ErrOutcomeUnknown)
+		}
+	}
 	for _, c := range e.waiting {
 		if c.Ref != 0 {
 			l.answer(c.Ref, history.Reply{}, err)
