@@ -141,27 +141,22 @@ func group(polls []Poll) grouped {
 	return g
 }
 
-// slotColumns are the places of polls in the lines of their groups: row n of a group is for the poll of its slot n. Polls
-// take turns, so that a short queue is shared.
-type slotColumns struct{ groups, numbers, polls []int32 }
-
-func (g *grouped) slots(polls []Poll) slotColumns {
-	var c slotColumns
-	next := make([]int32, len(g.wanted))
-	for round, more := 0, true; more; round++ {
-		more = false
-		for i, p := range polls {
-			if round < p.Max {
-				group := g.of[i]
-				next[group]++
-				c.groups = append(c.groups, group)
-				c.numbers = append(c.numbers, next[group])
-				c.polls = append(c.polls, int32(i)+1)
-				more = true
+// slots lists the polls, by their places from 1, that the rows of each group are for, the groups one after the other.
+// The polls of a group take turns, so that a short queue is shared.
+func (g *grouped) slots(polls []Poll) (slots, first []int32) {
+	for group := range g.wanted {
+		first = append(first, int32(len(slots)))
+		for round, more := 0, true; more; round++ {
+			more = false
+			for i, p := range polls {
+				if g.of[i] == int32(group) && round < p.Max {
+					slots = append(slots, int32(i)+1)
+					more = true
+				}
 			}
 		}
 	}
-	return c
+	return slots, first
 }
 
 func groupName(p Poll) string {
@@ -214,12 +209,11 @@ func (s *Store) claimArgs(q ClaimRequest, g grouped, looked []stretch) args {
 	for i := range wants {
 		wants[i] = int32(i)
 	}
-	slots := g.slots(q.Polls)
+	slots, first := g.slots(q.Polls)
 	return args{
 		"fence": int32(q.Fence), "now": s.now(),
 		"polls": polls, "sessions": sessions, "workers": workers, "recalls": recalls,
-		"want_groups": wants, "want_rows": g.wanted,
-		"slot_groups": slots.groups, "slot_numbers": slots.numbers, "slot_polls": slots.polls,
+		"want_groups": wants, "want_rows": g.wanted, "first_slots": first, "slot_polls": slots,
 		"look_groups": groups, "namespaces": c.namespaces, "tasks": c.tasks, "versions": c.versions, "languages": c.languages,
 		"from_ranks": c.fromRanks, "from_ids": c.fromIDs, "last_ranks": c.lastRanks,
 	}

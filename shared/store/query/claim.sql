@@ -4,8 +4,7 @@
 -- many as are wanted: what other claimers hold is passed over. It locks no execution (I12).
 with poll as (
     select *
-    from unnest(@polls::text[], @sessions::text[]::uuid[], @workers::text[], @recalls::boolean[]) with ordinality
-         as p (poll, session, worker, recall, place)
+    from unnest(@polls::text[], @sessions::text[]::uuid[], @recalls::boolean[]) with ordinality as p (poll, session, recall, place)
 ),
 -- What an earlier try of the same poll has claimed: the answer to that may have been lost. The offset keeps the planner from
 -- beginning with all rows that anybody holds.
@@ -20,15 +19,10 @@ recalled as (
         offset 0) t
     where p.recall
 ),
+-- A group wants so many rows, for its slots in the list of all.
 want as (
     select *
-    from unnest(@want_groups::integer[], @want_rows::integer[]) as w (grp, rows)
-),
-slot as (
-    select s.grp, s.nr, p.place, p.poll, p.session, p.worker
-    from unnest(@slot_groups::integer[], @slot_numbers::integer[], @slot_polls::integer[]) as s (grp, nr, place)
-    join poll p on p.place = s.place
-    where s.place not in (select place from recalled)
+    from unnest(@want_groups::integer[], @want_rows::integer[], @first_slots::integer[]) as w (grp, rows, first_slot)
 ),
 look as (
     select l.*, w.rows
@@ -50,9 +44,10 @@ seen as materialized (
         order by t.rank, t.id
         limit l.rows + 32) t
 ),
--- One by one in their order, until there are enough.
+-- One by one in their order, until there are enough. (What is neither claimed nor reported is queued; said this way, the
+-- planner cannot take the queue's index for the primary key.)
 held as (
-    select w.grp, h.*
+    select w.grp, w.first_slot, h.*
     from want w
     cross join lateral (
         select t.*
@@ -61,23 +56,23 @@ held as (
             select t.execution, t.unit, t.attempt, t.offer, t.rank, t.id
             from orrery.task t
             where t.execution = s.execution and t.unit = s.unit and t.attempt = s.attempt and t.offer = s.offer
-              and t.state = 'queued'
+              and t.claimed_at is null and t.report is null
             for update skip locked) t
         limit w.rows) h
 ),
--- Two groups may look at one queue: a row goes to one of them.
+-- Two groups may look at one queue: a row goes to one of them, and to the poll of the group's next slot.
 got as (
-    select g.*, row_number() over (partition by g.grp order by g.rank, g.id) as nr
+    select g.*, (@slot_polls::integer[])[g.first_slot + row_number() over (partition by g.grp order by g.rank, g.id)] as place
     from (select distinct on (id) * from held order by id, grp) g
 ),
 claimed as (
     update orrery.task t
     set state = 'claimed', claimed_at = coalesce(@now::timestamptz, now()), fence = nullif(@fence::integer, 0),
-        session = s.session, worker = s.worker, poll = s.poll
+        session = (@sessions::text[])[g.place]::uuid, worker = (@workers::text[])[g.place], poll = (@polls::text[])[g.place]
     from got g
-    join slot s on s.grp = g.grp and s.nr = g.nr
     where t.execution = g.execution and t.unit = g.unit and t.attempt = g.attempt and t.offer = g.offer
-    returning s.place, t.*
+      and g.place <> all (array(select place from recalled))
+    returning g.place, t.*
 ),
 answer as (
     select * from claimed

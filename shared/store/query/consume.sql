@@ -15,7 +15,7 @@ answered as (
     set answered_at = coalesce(@now::timestamptz, now()), outcome = g.outcome, event = nullif(g.event, 0),
         answer = nullif(g.answer, '')
     from given g
-    where i.execution = g.execution and i.id = g.id and i.awaited and i.answered_at is null
+    where i.execution = g.execution and i.id = g.id and i.awaited and i.outcome is null
     returning i.id
 )
 select orrery.forbid('OR003', 'inbox entries are gone', array(

@@ -102,11 +102,13 @@ select
     array(
         select distinct r.queue
         from ranges r
-        where exists (
-            select from orrery.task t
+        cross join lateral (
+            select
+            from orrery.task t
             where t.state = 'queued' and t.namespace = r.namespace and t.task = r.task and t.version = r.version
               and t.language = r.language
-              and (t.rank, t.id) >= (r.from_rank, r.from_id) and t.rank <= r.last_rank)
+              and (t.rank, t.id) >= (r.from_rank, r.from_id) and t.rank <= r.last_rank
+            limit 1) t
         order by 1) as queued,
     array(
         select c.session::text

@@ -4,6 +4,6 @@ select i.execution, i.id, i.partition, i.sent_at, i.kind::text as kind, i.awaite
        coalesce(i.reason, '') as reason, i.error, coalesce(i.cause, '') as cause, i.details,
        coalesce(i.final, false) as final, coalesce(i.resolution, '') as resolution, coalesce(i.request, '') as request
 from orrery.inbox i
-where i.execution = any (@executions::bigint[]) and i.answered_at is null
+where i.execution = any (@executions::bigint[]) and i.outcome is null
 order by i.id
 limit @limit::integer

@@ -3,7 +3,7 @@
 with answered as (
     update orrery.inbox i
     set answered_at = coalesce(@now::timestamptz, now()), outcome = 'finished'
-    where i.execution = any (@executions::bigint[]) and i.awaited and i.answered_at is null
+    where i.execution = any (@executions::bigint[]) and i.awaited and i.outcome is null
     returning i.execution, i.id
 ),
 removed as (

@@ -1,7 +1,7 @@
--- Writes new executions with their first turns. What follows the first insert joins the rows that it returned: a start that
--- lost its name to another leaves nothing and is no failure.
-with given as (
-    select *
+-- Writes new executions with their first turns. What follows the first insert keeps to the rows that it returned: a start
+-- that lost its name to another leaves nothing and is no failure.
+with given as materialized (
+    select g.*, nextval('orrery.execution_id_seq') as id, (now() at time zone 'utc')::date as born
     from unnest(@namespaces::integer[], @names::text[], @definitions::bigint[], @partitions::smallint[],
                 @input_hashes::bytea[], @traces::text[], @ats::timestamptz[], @events::text[], @wakes::timestamptz[],
                 @statuses::smallint[])
@@ -10,18 +10,18 @@ with given as (
 ),
 started as (
     insert into orrery.execution (
-        namespace, name, definition, partition, input_hash, trace, started_at, last_seq, wake_at, status, ended_at)
-    select namespace, name, definition, partition, input_hash, trace, at, 1, wake_at, coalesce(status, 1),
+        id, namespace, name, definition, partition, input_hash, trace, started_at, born, last_seq, wake_at, status, ended_at)
+    select id, namespace, name, definition, partition, input_hash, trace, at, born, 1, wake_at, coalesce(status, 1),
            case when status is not null then at end
     from given
     order by namespace, name
     on conflict (namespace, name) do nothing
-    returning id, born, namespace, name
+    returning id
 ),
 ours as (
-    select g.place, g.at, g.events, g.namespace, g.partition, s.id, s.born
-    from given g
-    join started s on s.namespace = g.namespace and s.name = g.name
+    select *
+    from given
+    where id = any (array(select id from started))
 ),
 written as (
     insert into orrery.history (execution, at, born, seq, first_event, events)

@@ -15,13 +15,12 @@ moved as (
         ending = false
     from given g
     where e.id = g.execution and e.last_seq = g.seq - 1
-    returning e.id, e.born
+    returning e.id, e.born, g.at, g.seq, g.first_event, g.events
 ),
 written as (
     insert into orrery.history (execution, at, born, seq, first_event, events)
-    select g.execution, g.at, m.born, g.seq, g.first_event, g.events
-    from given g
-    join moved m on m.id = g.execution
-    where g.events is not null
+    select id, at, born, seq, first_event, events
+    from moved
+    where events is not null
 )
 select orrery.expect('OR003', 'executions have other turns', @executions::bigint[], array(select id from moved))
