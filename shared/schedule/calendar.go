@@ -50,7 +50,7 @@ func (c *Calendar) segments(w *walk, from, to int64) iter.Seq[segment] {
 		from, to := max(from, c.start), min(to, c.end)
 		for {
 			var ok bool
-			if from, ok = c.ahead(w, from, to); !ok {
+			if from, ok = c.ahead(w, from, to); !ok || w.spent {
 				return
 			}
 			p := c.zone.at(from)

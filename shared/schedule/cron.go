@@ -180,28 +180,10 @@ func (c *cronParser) item(f *fieldKind, item string) (valueRange, bool) {
 	base, stepText, stepped := strings.Cut(item, "/")
 	r := valueRange{f.min, f.last, 1}
 	if base != "*" {
-		lowText, highText, ranged := strings.Cut(base, "-")
-		low, ok := c.value(f, item, lowText)
-		if !ok {
+		var ok bool
+		if r, ok = c.base(f, item, base, stepped); !ok {
 			return r, false
 		}
-		r.from = low
-		if ranged {
-			if r.to, ok = c.value(f, item, highText); !ok {
-				return r, false
-			}
-			if r.to < r.from && highText == "SUN" {
-				r.to += 7 // Sunday begins a week, and ends one as well
-			}
-		} else if !stepped {
-			r.to = r.from
-		} else {
-			r.to = max(r.from, f.last)
-		}
-	}
-	if r.to < r.from {
-		c.fault(f, CodeReversedRange, "the range %.40q ends before it begins", base)
-		return r, false
 	}
 	if !stepped {
 		return r, true
@@ -215,6 +197,33 @@ func (c *cronParser) item(f *fieldKind, item string) (valueRange, bool) {
 		return r, false
 	}
 	r.step = step
+	return r, true
+}
+
+// base reads a value or a range. A value with a step behind it goes on to the
+// last one of the field.
+func (c *cronParser) base(f *fieldKind, item, base string, stepped bool) (valueRange, bool) {
+	lowText, highText, ranged := strings.Cut(base, "-")
+	low, ok := c.value(f, item, lowText)
+	if !ok {
+		return valueRange{}, false
+	}
+	r := valueRange{low, low, 1}
+	switch {
+	case ranged:
+		if r.to, ok = c.value(f, item, highText); !ok {
+			return r, false
+		}
+		if r.to < r.from && highText == "SUN" {
+			r.to += 7 // Sunday begins a week, and ends one as well
+		}
+	case stepped:
+		r.to = max(r.from, f.last)
+	}
+	if r.to < r.from {
+		c.fault(f, CodeReversedRange, "the range %.40q ends before it begins", base)
+		return r, false
+	}
 	return r, true
 }
 

@@ -29,7 +29,8 @@ type Timing struct {
 	//
 	//	30 2 * * 1-5                             cron, in the Dialect
 	//	@daily                                   a macro
-	//	every 90s anchor 2026-01-01T00:00:00Z    even distances in real time
+	//	every 1h30m                              even distances in real time, units w d h m s
+	//	every 90s anchor 2026-01-01T00:00:00Z    the same through an anchor, else 1970
 	//	at 2026-11-01T01:30                      once, by the clocks of the zone
 	//	at 2026-11-01T01:30 America/New_York     once, by the clocks elsewhere
 	//	at 2026-11-01T05:30:00Z                  once, at an instant

@@ -29,8 +29,8 @@
 //     exclusions would make it long it stops, and says how far it came.
 //   - Every instant is decided by one plan: it runs, or it is counted. No clock
 //     that goes back makes a plan decide one again.
-//   - Planning takes memory for the rows that it makes only, and a step per day
-//     of an outage, however many instants were missed.
+//   - Planning takes memory for the rows that it makes only, and about a step per
+//     day of an outage, however many instants were missed.
 //
 // # Wall time and real time
 //

@@ -51,7 +51,7 @@ func (s *randomSpec) on(day time.Time) bool {
 	return inMonth || inWeek
 }
 
-// matches reports whether a wall time, given in UTC, counts.
+// matches reports whether what the clocks show at a time counts.
 func (s *randomSpec) matches(wall time.Time) bool {
 	return s.minutes[wall.Minute()] && s.hours[wall.Hour()] && s.seconds[wall.Second()] && s.on(midnight(wall))
 }

@@ -36,9 +36,12 @@ type Plan struct {
 	Cursor Cursor
 	// More is true where now has not been reached for want of rows: plan again.
 	More bool
-	// Next is the first instant that is not decided, and Wake when it is due: no
-	// plan before that finds anything. Both are zero where none is known.
-	Next, Wake time.Time
+	// Next is the first instant that is not decided. It is zero where there is
+	// none, or where the search for it was too long to end.
+	Next time.Time
+	// Wake is when to plan again, as no plan before that finds anything: when Next
+	// is due, or when the search is to go on. It is zero where Over is true.
+	Wake time.Time
 	// Over is true where there will never be another occurrence.
 	Over bool
 	// Zones is the version of the time zone database that Next was found with.

@@ -172,9 +172,15 @@ func (r *report) future(c *Calendar, d Definition, sources []source, now time.Ti
 	if len(r.problems) > 0 || len(d.Exclude) == 0 {
 		return
 	}
-	if _, ok := c.Next(now); !ok {
-		r.errorf("exclude", CodeExcludesAll, "no instant after %s is left", now.UTC().Format(time.RFC3339Nano))
+	w, from := c.newWalk(), now.Unix()+1
+	if _, ok := c.first(w, from, horizon(from)); ok {
+		return
 	}
+	upTo := ""
+	if w.spent {
+		upTo = " up to " + time.Unix(w.reached, 0).UTC().Format(time.DateOnly) + ", which is as far as the search goes"
+	}
+	r.errorf("exclude", CodeExcludesAll, "no instant after %s is left%s", now.UTC().Format(time.RFC3339Nano), upTo)
 }
 
 // bounds tells of start and end in a message.

@@ -103,9 +103,12 @@ func (w *walk) each(p plane, from, to int64) iter.Seq[day] {
 				continue
 			}
 			number += int64(bits.TrailingZeros64(union))
+			if !w.step() {
+				return
+			}
 			d := w.day(p, number)
 			w.reached = d.start
-			if !w.step() || d.start < to && !yield(d) {
+			if d.start < to && !yield(d) {
 				return
 			}
 			number++

@@ -63,6 +63,13 @@ func TestScenario25(t *testing.T) {
 		}
 	}
 	total := 0
+	// Days that were left out at the date line.
+	for zone, year := range map[string]string{"Pacific/Apia": "2011", "Pacific/Kwajalein": "1993", "Pacific/Kanton": "1994"} {
+		for _, c := range changes(t, zone, utc(t, year+"-07-01"), utc(t, year+"-12-31").AddDate(0, 0, 3)) {
+			total++
+			around(t, c, 20)
+		}
+	}
 	for _, name := range names {
 		for _, c := range changes(t, name, utc(t, from), utc(t, to)) {
 			total++
