@@ -19,8 +19,10 @@ import (
 const (
 	// maxQuestion bounds a line of the input, in bytes.
 	maxQuestion = 1 << 20
-	// maxInstants bounds the instants of one answer.
+	// maxInstants bounds the instants of one answer, maxYears the time that one
+	// question is about.
 	maxInstants = 1_000_000
+	maxYears    = 400
 )
 
 func (c *cli) schedules() *cobra.Command {
@@ -157,8 +159,8 @@ func ask(line []byte) (s *schedule.Schedule, from, to time.Time, no *refusal) {
 	if to, no = instant("to", q.To); no != nil {
 		return nil, from, to, no
 	}
-	if to.Before(from) {
-		return nil, from, to, &refusal{"to", schedule.CodeOutOfRange, "it is before from"}
+	if to.Before(from) || to.After(from.AddDate(maxYears, 0, 0)) {
+		return nil, from, to, &refusal{"to", schedule.CodeOutOfRange, fmt.Sprintf("it is not in the %d years after from", maxYears)}
 	}
 	d := schedule.Definition{Timing: schedule.Timing{
 		Specs: q.Specs, Exclude: q.Exclude, Dialect: q.Dialect, Zone: q.Zone, DayMatch: q.DayMatch, Gap: q.Gap, Repeat: q.Repeat,

@@ -52,6 +52,7 @@ func TestSchedulesNextRefuses(t *testing.T) {
 		{`{"specs":["@daily"],"to":"2026-02-01T00:00:00Z"}`, "from", "required"},
 		{`{"specs":["@daily"],"from":"2026-01-01T00:00:00Z","to":"tomorrow"}`, "to", "syntax"},
 		{`{"specs":["@daily"],"from":"2026-01-01T00:00:00Z","to":"2025-01-01T00:00:00Z"}`, "to", "out_of_range"},
+		{`{"specs":["@daily"],"from":"2026-01-01T00:00:00Z","to":"2526-01-01T00:00:00Z"}`, "to", "out_of_range"},
 		{`{"specs":"@daily",` + window + `}`, "specs", "syntax"},
 		{`{` + window + `}`, "specs", "required"},
 		{`[]`, "", "syntax"},
