@@ -89,6 +89,7 @@ func (l *loop) goOn(e *execution, t *history.Turn) {
 	l.setWake(e, t.WakeAt)
 	if t.End != nil {
 		delete(l.held, e.id)
+		l.located.put(e.id, e.partition) // who waited for the end asks once more
 		l.forget(e, errElsewhere)
 		return
 	}
