@@ -350,11 +350,11 @@ func TestRowsAreBounded(t *testing.T) {
 // A search that exclusions make too long is not the end of the schedule.
 func TestLongSearchGoesOn(t *testing.T) {
 	d := defined("seconds", "UTC", "every 2s anchor 2026-01-01T00:00:00Z")
-	d.Exclude = []string{"*/2 * * * 1-11 *"}
+	d.Exclude = []string{"*/2 * * * 1-2 *"}
 	s := must(t, d).WithBudget(20_000)
 	cursor, now := schedule.Begin(utc(t, "2026-01-01")), utc(t, "2026-01-01T00:00:01Z")
 	plan := s.Plan(cursor, now, enough)
-	if plan.Over || !plan.Next.IsZero() || !plan.Wake.After(now) || plan.Wake.After(utc(t, "2026-12-01")) {
+	if plan.Over || !plan.Next.IsZero() || !plan.Wake.After(now) || plan.Wake.After(utc(t, "2026-03-01")) {
 		t.Fatalf("the plan is %+v", plan)
 	}
 	for range 100 {
@@ -362,7 +362,7 @@ func TestLongSearchGoesOn(t *testing.T) {
 			break
 		}
 	}
-	if !plan.Next.Equal(utc(t, "2026-12-01")) {
+	if !plan.Next.Equal(utc(t, "2026-03-01")) {
 		t.Errorf("next is %s", plan.Next)
 	}
 }

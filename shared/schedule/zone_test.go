@@ -125,8 +125,8 @@ func TestZonesAreRegularFrom2100(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for day := range 400 {
-			at := utc(t, "2100-01-01").AddDate(0, 0, day*11)
+		for day := range 150 {
+			at := utc(t, "2100-01-01").AddDate(0, 0, day*29)
 			_, now := at.In(location).Zone()
 			_, then := time.Unix(at.Unix()+146097*86400, 0).In(location).Zone()
 			if now != then {
