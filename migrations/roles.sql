@@ -9,7 +9,7 @@
 --
 --   grant usage on schema orrery to app;
 --   grant select, insert, update, delete on all tables in schema orrery to app;
---   grant usage on all sequences in schema orrery to app;
+--   grant usage, select on all sequences in schema orrery to app;
 --   alter default privileges in schema orrery grant select, insert, update, delete on tables to app;
 do $$
 begin

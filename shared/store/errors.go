@@ -25,6 +25,8 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	// ErrConflict: a deadlock, a serialisation failure or a lock that was not got in time; nothing was written. Try again.
 	ErrConflict = errors.New("transaction conflict")
+	// ErrRefused: the database refuses a value or a row; nothing was written, and trying again is useless.
+	ErrRefused = errors.New("value refused")
 	// ErrDirectOnly: the call needs a store that was opened with Options.Direct.
 	ErrDirectOnly = errors.New("needs a direct connection")
 )
@@ -159,6 +161,8 @@ func translateWrite(err error) error {
 			return fmt.Errorf("%w: %w", ErrFenced, err)
 		}
 		return fmt.Errorf("%w: %w", ErrConflict, err)
+	case failedData:
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return err
 }

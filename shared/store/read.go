@@ -129,7 +129,7 @@ type ExecutionQuery struct {
 	StartedBefore history.Time
 	// Before is the cursor: only executions with a lower number.
 	Before history.ExecutionID
-	Limit  int
+	Limit  int // from 1
 }
 
 // ExecutionPage is one page of the list. Its cost is bounded whatever the filter: a page may be shorter than the limit, or
@@ -147,6 +147,7 @@ func (s *Store) Executions(ctx context.Context, q ExecutionQuery) (ExecutionPage
 		Full   bool  // there may be more below it
 		executionRow
 	}
+	q.Limit = max(q.Limit, 1)
 	before := int64(q.Before)
 	if before == 0 {
 		before = math.MaxInt64

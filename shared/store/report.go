@@ -44,6 +44,9 @@ var (
 // Report puts reports into the inboxes of their executions, in one transaction and one round trip, and rings the owners.
 // The outcomes are in the order of the reports. A report of an execution that does not exist is stale.
 func (s *Store) Report(ctx context.Context, rs []Report) ([]ReportOutcome, error) {
+	if len(rs) == 0 {
+		return nil, nil
+	}
 	c := reportColumnsOf(rs)
 	type row struct{ Outcome string }
 	var rows []row
