@@ -111,6 +111,9 @@ func readings(d Dialect, f []string) string {
 	const five = "minute %s, hour %s, day of month %s, month %s, day of week %s"
 	values := make([]any, len(f))
 	for i, text := range f {
+		if !isASCII(text) {
+			return ""
+		}
 		values[i] = fmt.Sprintf("%.20q", text)
 	}
 	switch {

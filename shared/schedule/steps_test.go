@@ -115,7 +115,7 @@ func refused(t *testing.T, d schedule.Definition, err error) {
 		t.Fatalf("%+v: %v", d, err)
 	}
 	for _, p := range ps {
-		if p.Field == "" || p.Code == "" || p.Message == "" || len(p.Message) > 1000 {
+		if p.Field == "" || p.Code == "" || p.Message == "" || len(p.Message) > 2000 {
 			t.Fatalf("%+v: %+v", d, p)
 		}
 	}
