@@ -64,7 +64,9 @@ func TestChaos(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	l.check(s, s.checkMix(mix(), s.awaitEnd(2*time.Minute)))
+	list := mix()
+	s.awaitEnd(2 * time.Minute)
+	l.check(s, s.checkMix(list))
 }
 
 // chaos does things to a system until its time is over.
@@ -78,8 +80,8 @@ type chaos struct {
 // load starts executions for as long as the chaos lasts, and sends the signals that they wait for. The result waits until
 // all that is done and gives what was started.
 func (c *chaos) load() (started func() []starting) {
-	all := c.mix(900) // an answer to a list has no more than a thousand
-	pause := max(time.Until(c.until)/time.Duration(len(all)), 40*time.Millisecond)
+	const pause = 50 * time.Millisecond
+	all := c.mix(int(time.Until(c.until) / pause))
 	var clients sync.WaitGroup
 	n := 0
 	clients.Go(func() {

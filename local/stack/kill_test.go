@@ -69,22 +69,14 @@ func (s *system) mix(n int) (list []starting) {
 }
 
 // checkMix checks executions of mix that have ended, and gives their histories.
-func (s *system) checkMix(list []starting, ended []wire.Execution) map[string][]wire.Event {
+func (s *system) checkMix(list []starting) map[string][]wire.Event {
 	s.t.Helper()
-	status := map[string]wire.Status{}
-	for _, e := range ended {
-		status[e.ID] = e.Status
-	}
 	histories := map[string][]wire.Event{}
 	for i, x := range list {
-		if status[x.Name] != wire.Succeeded {
-			s.t.Errorf("%s is %s, want SUCCEEDED", x.Name, status[x.Name])
+		if d := s.detail(x.Name); d.Status != wire.Succeeded || string(d.Output) != fmt.Sprint(i) {
+			s.t.Errorf("%s is %s with output %s and error %+v, want %d", x.Name, d.Status, d.Output, d.Error, i)
 		}
-		events := s.events(x.Name, true)
-		if d := s.detail(x.Name); string(d.Output) != fmt.Sprint(i) {
-			s.t.Errorf("%s has output %s, want %d", x.Name, d.Output, i)
-		}
-		histories[x.Name] = events
+		histories[x.Name] = s.events(x.Name, true)
 	}
 	return histories
 }
@@ -119,9 +111,8 @@ func TestKilledNode(t *testing.T) {
 	signals.Wait()
 	p.handOut()
 
-	running, _ := s.executions()
-	if len(running) < 100 {
-		t.Fatalf("only %d executions are on their way", len(running))
+	if n := len(s.running()); n < 100 {
+		t.Fatalf("only %d executions are on their way", n)
 	}
 	killed := s.now()
 	if err := s.Nodes[0].Kill(); err != nil {
@@ -136,7 +127,8 @@ func TestKilledNode(t *testing.T) {
 	t.Logf("taken over after %v", took)
 	signals.Wait()
 
-	histories := s.checkMix(mix, s.awaitEnd(time.Minute))
+	s.awaitEnd(time.Minute)
+	histories := s.checkMix(mix)
 	l.check(s, histories)
 	s.checkTakeover(histories, killed)
 	p.check(killed, sessionTimeout)

@@ -117,7 +117,8 @@ func TestRollingRestart(t *testing.T) {
 		s.ownedBy(30*time.Second, "node-1", "node-2")
 	}
 	clients.Wait()
-	histories := s.checkMix(mix, s.awaitEnd(time.Minute))
+	s.awaitEnd(time.Minute)
+	histories := s.checkMix(mix)
 	l.check(s, histories)
 	for id, events := range histories {
 		if slices.ContainsFunc(events, func(e wire.Event) bool { return e.Type == "TaskRedelivered" }) {
@@ -143,7 +144,8 @@ func TestUnderTheEmulator(t *testing.T) {
 	for i := 1; i < len(mix); i += 4 {
 		s.signal(s.functions, mix[i].Name, i)
 	}
-	l.check(s, s.checkMix(mix, s.awaitEnd(time.Minute)))
+	s.awaitEnd(time.Minute)
+	l.check(s, s.checkMix(mix))
 	var c wire.CancelResponse
 	s.start([]starting{{wire.StartRequest{Workflow: "mix", Name: "cancelled", Input: mix[1].Input}, s.functions}})
 	s.call(s.functions, "POST", wire.Path("executions", "cancelled", "cancel"), wire.CancelRequest{Reason: "enough"}, &c)
