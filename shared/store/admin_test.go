@@ -3,8 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/orrery-dev/orrery/shared/history"
@@ -108,96 +106,5 @@ func TestClean(t *testing.T) {
 	}
 	if got := clean(); got != (store.Cleaned{Busy: true}) {
 		t.Errorf("cleaned %+v beside another cleaner", got)
-	}
-}
-
-// TestBells: who waits is rung after the commit, and nobody else.
-func TestBells(t *testing.T) {
-	w := newWorld(t)
-	owner, waiter := w.join("owner", 2, 0), w.join("waiter", 0, 0)
-	s := w.session("w1")
-	bells := make(chan store.Bell, 100)
-	c, cancel := context.WithCancel(ctx(t))
-	listened := make(chan error, 1)
-	go func() { listened <- w.db.Listen(c, waiter.Fence, func(b store.Bell) { bells <- b }) }()
-	if b := <-bells; b.Kind != store.BellConnected {
-		t.Fatalf("first bell: %+v", b)
-	}
-	heard := func() []string {
-		t.Helper()
-		// The definition's bell goes to everybody and comes last.
-		if err := w.db.Ring(ctx(t), store.Bells{Definitions: true}); err != nil {
-			t.Fatal(err)
-		}
-		var out []string
-		for b := range bells {
-			if b.Kind == store.BellDefinitions {
-				break
-			}
-			out = append(out, fmt.Sprint(b.Kind, " ", b.Execution, " ", b.Entry))
-		}
-		return out
-	}
-	want := func(what string, want ...store.Bell) {
-		t.Helper()
-		var texts []string
-		for _, b := range want {
-			texts = append(texts, fmt.Sprint(b.Kind, " ", b.Execution, " ", b.Entry))
-		}
-		if got := heard(); !slices.Equal(got, texts) {
-			t.Errorf("%s: heard %q, want %q", what, got, texts)
-		}
-	}
-	e := w.start("e", 0, offer("A", 1, 0))
-	want("tasks that nobody waits for")
-	if _, err := w.db.Claim(ctx(t), store.ClaimRequest{Fence: waiter.Fence, Polls: []store.Poll{poll(s, "p", 1)}, Flag: true}); err != nil {
-		t.Fatal(err)
-	}
-	w.mustCommit(owner, e.turn(owner, func(t *history.Turn) { t.Offers = []history.Offer{offer("B", 1, 0), offer("C", 1, 0)} }))
-	e.seq++
-	want("tasks", store.Bell{Kind: store.BellTasks})
-
-	sent, err := w.db.Send(ctx(t), store.Message{Namespace: namespace, Name: "e", From: waiter.Fence, Command: history.Command{Kind: history.KindCancel}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want("an inbox of another owner")
-	w.mustCommit(owner, e.turn(owner, func(t *history.Turn) {
-		t.Consumed = []history.Consumed{{ID: sent.Entry.ID, Reply: &history.Reply{Outcome: history.Applied}}}
-	}))
-	e.seq++
-	want("a reply", store.Bell{Kind: store.BellReply, Entry: sent.Entry})
-
-	f := w.start("f", 1)
-	if err := w.db.AwaitEnd(ctx(t), waiter.Fence, f.id); err != nil {
-		t.Fatal(err)
-	}
-	w.mustCommit(owner, e.turn(owner, end), f.turn(owner, end))
-	want("an end", store.Bell{Kind: store.BellEnded, Execution: f.id})
-
-	w.take(waiter, 0, 0)
-	w.exec("update orrery.partition set fence = $1, epoch = 9 where id = 5", waiter.Fence)
-	timer := w.first("timer", 5)
-	timer.Turn.WakeAt = 1_700_000_000_500
-	if _, err := w.fn.Start(ctx(t), timer); err != nil {
-		t.Fatal(err)
-	}
-	g := w.start("g", 5, offer("G", 1, 0))
-	want("a timer", store.Bell{Kind: store.BellInbox}, store.Bell{Kind: store.BellTasks})
-	w.report(complete(g, history.RowRef{Unit: "G", Attempt: 1}, s))
-	if _, err := w.fn.Send(ctx(t), store.Message{Namespace: namespace, Name: "g", Command: history.Command{Kind: history.KindCancel}}); err != nil {
-		t.Fatal(err)
-	}
-	want("entries", store.Bell{Kind: store.BellInbox}, store.Bell{Kind: store.BellInbox})
-	if _, err := w.db.Release(ctx(t), owner.Fence, []store.Handover{{Partition: 0, To: waiter.Fence}}); err != nil {
-		t.Fatal(err)
-	}
-	want("a partition", store.Bell{Kind: store.BellInbox})
-	w.exec("update orrery.queue_flag set raised_at = raised_at - interval '2 minutes'")
-	w.start("late", 1, offer("A", 1, 0))
-	want("an old flag")
-	cancel()
-	if err := <-listened; !errors.Is(err, context.Canceled) {
-		t.Errorf("listen ended with %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -85,55 +86,38 @@ func TestCommitWritesEverything(t *testing.T) {
 func TestCommitCounts(t *testing.T) {
 	w := newWorld(t)
 	n := w.join("n1", 256, 0)
-	var items []store.Item
-	var es []*execution
+	var all []*execution
 	for i := range 100 {
-		e := w.start("e"+string(rune('0'+i/10))+string(rune('0'+i%10)), history.Partition(i), offer("A", 1, 0))
-		es = append(es, e)
-		items = append(items, e.turn(n, nil))
+		all = append(all, w.start(fmt.Sprint("e", i), history.Partition(i), offer("U1", 1, 0)))
 	}
-	w.mustCommit(n, items[:1]...) // statements are prepared once per connection
-	es[0].seq++
-	items[0] = es[0].turn(n, nil)
-
-	tests := []struct {
-		name  string
-		items []store.Item
-		want  int
+	task := func(t *history.Turn) {
+		t.Resolved = []history.Resolved{{Unit: history.UnitKey(fmt.Sprint("U", t.Seq-1)), Attempt: 1}}
+		t.Offers = []history.Offer{offer(fmt.Sprint("U", t.Seq), 1, 0)}
+	}
+	commit := func(es []*execution, more func(*history.Turn)) (trips int, sent []string) {
+		t.Helper()
+		var items []store.Item
+		for _, e := range es {
+			items = append(items, e.turn(n, more))
+			e.seq++
+		}
+		return w.sent.during(func() { w.mustCommit(n, items...) })
+	}
+	commit(all[:1], task) // statements are prepared once per connection
+	for _, test := range []struct {
+		what string
+		es   []*execution
+		more func(*history.Turn)
+		want int
 	}{
-		{"turns", items, 3}, // fence, check, turns
-		{"one turn", items, 3},
-		{"tasks", items, 5}, // and settle, offers
-	}
-	for i, test := range tests {
-		for j, e := range es {
-			test.items[j] = e.turn(n, nil)
-			if test.name == "tasks" {
-				test.items[j].Turn.Resolved = []history.Resolved{{Unit: "A", Attempt: 1}}
-				test.items[j].Turn.Offers = []history.Offer{offer("B", 1, 0)}
-			}
+		{"one turn", all[:1], nil, 3}, // fence, check, turns
+		{"many turns", all[:50], nil, 3},
+		{"a task", all[98:99], task, 6}, // and settle, offers, ring
+		{"many tasks", all[50:98], task, 6},
+	} {
+		if trips, sent := commit(test.es, test.more); trips != 1 || len(sent) != test.want {
+			t.Errorf("%s: %d statements in %d round trips, want %d in 1:\n%s", test.what, len(sent), trips, test.want, strings.Join(sent, "\n---\n"))
 		}
-		batch := test.items
-		if test.name == "one turn" {
-			batch = batch[:1]
-		}
-		// The second time around nothing is prepared.
-		bells := store.Bells{}
-		_, sent := w.sent.during(func() {
-			if _, err := w.db.Commit(ctx(t), store.Batch{Fence: n.Fence, Items: batch, Bells: bells}); err != nil {
-				t.Fatal(err)
-			}
-		})
-		if len(sent) != test.want {
-			t.Errorf("%s: %d statements, want %d:\n%s", tests[i].name, len(sent), test.want, strings.Join(sent, "\n---\n"))
-		}
-		for j := range batch {
-			es[j].seq++
-		}
-	}
-	trips, _ := w.sent.during(func() { w.mustCommit(n, es[1].turn(n, nil)) })
-	if trips != 1 {
-		t.Errorf("a commit took %d round trips, want 1", trips)
 	}
 }
 

@@ -309,14 +309,14 @@ func TestRetryAfterFailedCommit(t *testing.T) {
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e := w.start("e", 0)
-	one := w.open(store.Options{Direct: true, MaxConns: 1})
+	one := w.open(store.Options{Direct: true, MaxConns: 1, Application: "one"})
 	wrong := e.turn(n, nil)
 	wrong.Turn.Seq = 9
 	for range 3 {
 		_, err := one.Commit(ctx(t), store.Batch{Fence: n.Fence, Items: []store.Item{wrong}})
 		wantCommitError(t, err, store.Stale, e.id)
 	}
-	w.want(1, "select count(*) from pg_stat_activity where application_name = '' and pid <> pg_backend_pid() and datname = current_database() and query = 'rollback'")
+	w.want(1, "select count(*) from pg_stat_activity where application_name = 'one' and query = 'rollback' and state = 'idle' and datname = current_database()")
 	if _, err := one.Commit(ctx(t), store.Batch{Fence: n.Fence, Items: []store.Item{e.turn(n, nil)}}); err != nil {
 		t.Fatal(err)
 	}
