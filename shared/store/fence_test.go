@@ -212,6 +212,7 @@ const fenceClass, gateClass = 20306, 99
 // happen after the change.
 func TestTakeDuringCommit(t *testing.T) {
 	t.Run("release waits", func(t *testing.T) {
+		store.PatientTakers(t)
 		w := newWorld(t)
 		n1, n2 := w.join("n1", 1, 0), w.join("n2", 0, 0)
 		e := w.start("e", 0)
@@ -274,6 +275,7 @@ func TestTakeDuringCommit(t *testing.T) {
 // TestUnknownOutcome cuts the connection of a commit that waits before its COMMIT, and whose transaction goes on. After the
 // node has taken its own fence, what it reads stays true.
 func TestUnknownOutcome(t *testing.T) {
+	store.PatientTakers(t)
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e := w.start("e", 0)

@@ -144,11 +144,11 @@ type fences struct {
 	exclusive history.FenceNumber // of who is acted upon: no commit of it is under way
 }
 
-// takerPatience is how long a taker waits for a fence before it ends the sessions that hold it, and takerTries how often.
-const (
-	takerPatience = "1s"
-	takerTries    = 3
-)
+// takerPatience is how long a taker waits for a fence before it ends the sessions that hold it; a variable for tests.
+var takerPatience = "1s"
+
+// takerTries is how often a taker waits.
+const takerTries = 3
 
 // underFences runs statements in a transaction that holds the fences. Whoever keeps the exclusive one from it for more than
 // a second is frozen or hangs, and loses its session: a node that has died must not hold up its successor. The error is not translated.

@@ -57,6 +57,10 @@ var planning = map[string]string{
 	"jit":              "off",
 }
 
+// pingAfter is how long a connection may have been idle without being tried before it is used. It is longer than the time
+// between two heartbeats, which would else be two statements each.
+const pingAfter = 5 * time.Second
+
 // Open prepares a store. It connects with the first call. Close frees the connections.
 //
 // A node opens two: one for its work, and one with MaxConns 1 for its heartbeats, so that no amount of work delays them.
@@ -70,6 +74,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		config.MaxConns = int32(o.MaxConns)
 	}
 	config.MinConns = 0
+	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > pingAfter }
 	config.ConnConfig.Tracer = o.Tracer
 	params := config.ConnConfig.RuntimeParams
 	if o.Application != "" {
