@@ -51,7 +51,7 @@ var rules = map[string]rule{
 		[]string{"shared/definition", "shared/expr", "shared/history", "shared/auth", "shared/telemetry", "shared/wire", uuid, sync}},
 	"shared/auth":       {"who may do what", []string{"shared/wire"}},
 	"shared/config":     {"settings, read once at the edge", nil},
-	"shared/telemetry":  {"logs", nil},
+	"shared/telemetry":  {"logs and profiles", nil},
 	"shared/lambdahttp": {"http.Handler to Lambda and back", []string{lambda}},
 	"shared/pgserver":   {"tests and local tools only", []string{pgx}},
 	"shared/storetest":  {"tests only", []string{"migrations", "shared/pgserver", pgx}},

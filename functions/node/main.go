@@ -41,6 +41,11 @@ func start(ctx context.Context) error {
 	if err := auth.CheckListen(c.Listen, callers, c.Insecure); err != nil {
 		return err
 	}
+	stopDebug, err := telemetry.ServeDebug(c.DebugListen)
+	if err != nil {
+		return err
+	}
+	defer stopDebug()
 	log := telemetry.NewLogger(os.Stderr, c.LogLevel)
 	db, err := store.Open(ctx, c.DirectURL, store.Options{MaxConns: c.PoolSize, Direct: true, Application: "orrery-node " + c.NodeID})
 	if err != nil {

@@ -26,6 +26,8 @@ type Config struct {
 	// Listen is host:port. Insecure permits to listen beyond the loopback address without authentication.
 	Listen   string
 	Insecure bool
+	// DebugListen is the loopback host:port that serves profiles; empty for none.
+	DebugListen string
 	// NodeID names the node over its restarts; Address is what others are shown for it.
 	NodeID  string
 	Address string

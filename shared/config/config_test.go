@@ -52,19 +52,19 @@ func TestFlagGoesBeforeVariable(t *testing.T) {
 
 func TestAllFaultsTogether(t *testing.T) {
 	vars := env("ORRERY_LISTEN", "nowhere", "ORRERY_INSECURE", "perhaps", "ORRERY_POOL_SIZE", "1", "ORRERY_NODE_TIMEOUT", "soon",
-		"ORRERY_MAX_BODY", "-1", "ORRERY_ADDRESS", "h:99999", "ORRERY_LOG_LEVEL", "loud")
+		"ORRERY_MAX_BODY", "-1", "ORRERY_ADDRESS", "h:99999", "ORRERY_LOG_LEVEL", "loud", "ORRERY_DEBUG_LISTEN", "0.0.0.0:6060")
 	_, err := config.Load(config.Node, []string{"stray", "more"}, vars, nil)
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, part := range []string{"DATABASE_URL: must be set", `ORRERY_LISTEN: "nowhere"`, `ORRERY_INSECURE: "perhaps"`, `ORRERY_POOL_SIZE: "1"`,
-		`ORRERY_NODE_TIMEOUT: "soon"`, `ORRERY_MAX_BODY: "-1"`, `ORRERY_ADDRESS: "h:99999"`, "ORRERY_LOG_LEVEL", `argument "stray"`} {
+		`ORRERY_NODE_TIMEOUT: "soon"`, `ORRERY_MAX_BODY: "-1"`, `ORRERY_ADDRESS: "h:99999"`, "ORRERY_LOG_LEVEL", `ORRERY_DEBUG_LISTEN: "0.0.0.0:6060" must be a loopback`, `argument "stray"`} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error lacks %q:\n%v", part, err)
 		}
 	}
-	if n := strings.Count(err.Error(), "\n"); n != 8 {
-		t.Errorf("the error has %d lines, want 9:\n%v", n+1, err)
+	if n := strings.Count(err.Error(), "\n"); n != 9 {
+		t.Errorf("the error has %d lines, want 10:\n%v", n+1, err)
 	}
 }
 

@@ -35,6 +35,9 @@ var settings = []setting{
 	{flag: "listen", env: "ORRERY_LISTEN", def: "127.0.0.1:8080", programs: Node,
 		help: "host:port of the API",
 		set:  address(func(c *Config) *string { return &c.Listen })},
+	{flag: "debug-listen", env: "ORRERY_DEBUG_LISTEN", derived: "off", programs: Node,
+		help: "loopback host:port that serves profiles",
+		set:  loopback(func(c *Config) *string { return &c.DebugListen })},
 	{flag: "insecure", env: "ORRERY_INSECURE", def: "false", isBool: true, programs: Node,
 		help: "listen beyond the loopback address without authentication",
 		set:  boolean(func(c *Config) *bool { return &c.Insecure })},
@@ -97,6 +100,21 @@ func address(at func(*Config) *string) func(*Config, string) error {
 			return fmt.Errorf("%q must have a port from 0 to 65535", v)
 		}
 		*at(c) = v
+		return nil
+	}
+}
+
+// loopback takes an address that only this machine reaches.
+func loopback(at func(*Config) *string) func(*Config, string) error {
+	set := address(at)
+	return func(c *Config, v string) error {
+		if err := set(c, v); err != nil {
+			return err
+		}
+		host, _, _ := net.SplitHostPort(v) // address has read it
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return fmt.Errorf("%q must be a loopback address", v)
+		}
 		return nil
 	}
 }

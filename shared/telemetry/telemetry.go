@@ -1,4 +1,4 @@
-// Package telemetry sets up the log and holds the list of its keys.
+// Package telemetry sets up the log, holds the list of its keys, and serves the profiles of a process.
 //
 // The log is slog in JSON, a line per entry. A message is constant; what varies is an attribute under one of the keys
 // below, so that a search for a key finds every entry about its subject. An error is returned or logged, not both.
