@@ -47,6 +47,7 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	with := maps.Clone(settings)
 	if o.statements > 0 {
 		with["shared_preload_libraries"] = "pg_stat_statements"
+		with["pg_stat_statements.track_planning"] = "on"
 	}
 	if b.server, err = pgserver.Start(ctx, pgserver.Options{Settings: with}); err != nil {
 		b.close()
