@@ -78,12 +78,21 @@ type workerStore interface {
 type Host interface {
 	// Poll waits for tasks until end, and looks once at least. No tasks and no error is an empty queue.
 	Poll(ctx context.Context, p store.Poll, end time.Time) ([]store.Assignment, error)
+	// Ended waits until the execution of the name has ended or until comes; nil is that it runs still. known is false where
+	// the host cannot tell: look at the database.
+	Ended(ctx context.Context, ns history.NamespaceID, name string, until time.Time) (ended *Ended, known bool)
 	// AwaitEnd and AwaitReply begin to wait, before the caller looks: rung is closed when it is worth another look. The
 	// caller calls forget in any case.
 	AwaitEnd(ctx context.Context, id history.ExecutionID) (rung <-chan struct{}, forget func(), err error)
 	AwaitReply(e store.EntryRef) (rung <-chan struct{}, forget func())
 	// Health is the host's own part of it, known without a look into the database.
 	Health() wire.Health
+}
+
+// Ended is how an execution ended, and when.
+type Ended struct {
+	history.End
+	At history.Time
 }
 
 // Options are the settings of a frontend.
@@ -131,6 +140,10 @@ type function struct{ *claimer }
 
 func (f function) Poll(ctx context.Context, p store.Poll, end time.Time) ([]store.Assignment, error) {
 	return f.poll(ctx, p, end)
+}
+
+func (function) Ended(context.Context, history.NamespaceID, string, time.Time) (*Ended, bool) {
+	return nil, false
 }
 
 func (function) AwaitEnd(context.Context, history.ExecutionID) (<-chan struct{}, func(), error) {

@@ -55,7 +55,7 @@ func cursor(text string) (int64, error) {
 	return n, nil
 }
 
-// execution reads the row of an execution.
+// execution reads an execution by its name.
 func (f *Frontend) execution(ctx context.Context, c auth.Call, id string) (history.NamespaceID, store.ExecutionDetail, error) {
 	ns, err := f.namespace(ctx, c)
 	if err != nil {
@@ -92,52 +92,62 @@ func (f *Frontend) GetExecution(ctx context.Context, c auth.Call, id string) (wi
 
 // Result waits for the end of an execution.
 func (f *Frontend) Result(ctx context.Context, c auth.Call, id string, q wire.ResultQuery) (wire.Result, error) {
-	_, d, err := f.execution(ctx, c, id)
+	ns, err := f.namespace(ctx, c)
 	if err != nil {
 		return wire.Result{}, err
 	}
-	end := waitUntil(ctx, time.Duration(q.WaitMS)*time.Millisecond)
-	if !d.Status.Ended() && time.Now().Before(end) {
-		if d, err = f.awaitEnd(ctx, d, end); err != nil {
-			return wire.Result{}, err
-		}
+	ended, err := f.ended(ctx, ns, id, waitUntil(ctx, time.Duration(q.WaitMS)*time.Millisecond))
+	if err != nil || ended == nil {
+		return wire.Result{ID: id, Status: wire.Running}, err
 	}
-	if !d.Status.Ended() {
-		return wire.Result{ID: d.Name, Status: wire.Running}, nil
+	r := wire.Result{ID: id, Status: wire.Status(ended.Status.String()), EndedAt: ended.At.Time()}
+	r.Output, r.Error = outcomeOf(&ended.End)
+	return r, nil
+}
+
+// ended waits for the end of an execution, nil for none until then.
+func (f *Frontend) ended(ctx context.Context, ns history.NamespaceID, id string, until time.Time) (*Ended, error) {
+	if e, known := f.host.Ended(ctx, ns, id, until); known {
+		return e, nil
 	}
-	return f.ended(ctx, d.Execution)
+	e, err := f.row(ctx, ns, id)
+	if err == nil && !e.Status.Ended() && time.Now().Before(until) {
+		e, err = f.awaitEnd(ctx, e, until)
+	}
+	if err != nil || !e.Status.Ended() {
+		return nil, err
+	}
+	loaded, state, err := f.load(ctx, e)
+	if err != nil || state.End() == nil { // an operator may have it go on by now
+		return nil, err
+	}
+	return &Ended{*state.End(), loaded.EndedAt}, nil
 }
 
 // awaitEnd looks at a running execution until it has ended or the time is over.
-func (f *Frontend) awaitEnd(ctx context.Context, d store.ExecutionDetail, end time.Time) (store.ExecutionDetail, error) {
+func (f *Frontend) awaitEnd(ctx context.Context, e store.Execution, until time.Time) (store.Execution, error) {
 	pauses := f.pauses
 	for {
-		rung, forget, err := f.host.AwaitEnd(ctx, d.ID)
+		rung, forget, err := f.host.AwaitEnd(ctx, e.ID)
 		if err != nil {
-			return d, failed("wait for the end of "+d.Name, err)
+			return e, failed("wait for the end of "+e.Name, err)
 		}
-		now, err := f.store.Execution(ctx, d.Namespace, d.Name)
-		done := err != nil || now.Status.Ended() || !pauses.waitFor(ctx, rung, end)
+		e, err = f.row(ctx, e.Namespace, e.Name)
+		done := err != nil || e.Status.Ended() || !pauses.waitFor(ctx, rung, until)
 		forget()
-		switch {
-		case err != nil:
-			return d, notFound(err, noExecution, d.Name)
-		case done:
-			return now, nil
+		if done {
+			return e, err
 		}
 	}
 }
 
-// ended is the result of an execution that has ended.
-func (f *Frontend) ended(ctx context.Context, e store.Execution) (wire.Result, error) {
-	loaded, state, err := f.load(ctx, e)
+// row reads the row of an execution.
+func (f *Frontend) row(ctx context.Context, ns history.NamespaceID, id string) (store.Execution, error) {
+	d, err := f.store.Execution(ctx, ns, id)
 	if err != nil {
-		return wire.Result{}, err
+		return store.Execution{}, notFound(err, noExecution, id)
 	}
-	w := executionOf(loaded.Execution)
-	r := wire.Result{ID: w.ID, Status: w.Status, EndedAt: w.EndedAt}
-	r.Output, r.Error = outcomeOf(state.End())
-	return r, nil
+	return d.Execution, nil
 }
 
 func outcomeOf(end *history.End) ([]byte, *wire.ExecutionError) {

@@ -136,6 +136,7 @@ func (l *loop) abandon() {
 	for _, s := range l.starts {
 		s.answer <- startAnswer{err: errNotReady}
 	}
+	l.results.close()
 	close(l.ended)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/orrery-dev/orrery/shared/frontend"
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
 )
@@ -78,7 +79,7 @@ func (l *loop) begun(it *item) bool {
 	// Others may have claimed one of its tasks already, so that the loop has begun to load it.
 	if _, known := l.executions[e.id]; owned && !known {
 		l.executions[e.id] = e
-		l.names[name{e.namespace, e.name}] = e
+		l.named(e)
 	}
 	return true
 }
@@ -88,6 +89,7 @@ func (l *loop) goOn(e *execution, t *history.Turn) {
 	e.failures, e.reloads, e.lockedEnds = 0, 0, 0
 	l.setWake(e, t.WakeAt)
 	if t.End != nil {
+		l.results.ended(e.key(), frontend.Ended{End: *t.End, At: t.At})
 		delete(l.held, e.id)
 		l.located.put(e.id, e.partition) // who waited for the end asks once more
 		l.forget(e, errElsewhere)

@@ -76,6 +76,8 @@ type name struct {
 	name      string
 }
 
+func (e *execution) key() name { return name{e.namespace, e.name} }
+
 // maxCommands bounds the commands of one turn.
 const maxCommands = 500
 

@@ -166,6 +166,15 @@ func (h host) Poll(ctx context.Context, q store.Poll, end time.Time) ([]store.As
 	return nil, err
 }
 
+// Ended waits for the end of an execution that is loaded here.
+func (h host) Ended(ctx context.Context, ns history.NamespaceID, id string, until time.Time) (*frontend.Ended, bool) {
+	l := h.node.serving()
+	if l == nil {
+		return nil, false
+	}
+	return l.results.await(ctx, name{ns, id}, until)
+}
+
 // AwaitEnd begins to wait for the end of an execution. For one of another node the flag is left there that has the end ring
 // here; this node's own ends are known without.
 func (h host) AwaitEnd(ctx context.Context, id history.ExecutionID) (<-chan struct{}, func(), error) {

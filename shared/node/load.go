@@ -174,7 +174,7 @@ func (l *loop) wake(e *execution, x *loaded) {
 	e.state, e.machine, e.size = x.state, x.machine, x.size
 	e.ending = false
 	l.memory += e.size
-	l.names[name{e.namespace, e.name}] = e
+	l.named(e)
 	if e.holds() {
 		l.held[e.id] = true
 	}

@@ -34,6 +34,7 @@ type loop struct {
 	owned      map[history.Partition]history.Epoch
 	executions map[history.ExecutionID]*execution
 	names      map[name]*execution // loaded ones, for calls by name
+	results    *results            // the same, for requests that wait; it has a lock of its own
 	ready      []*execution        // in the order in which they became so
 	toLoad     []*execution
 	loads      int        // loads under way
@@ -83,6 +84,7 @@ func newLoop(ctx context.Context, n *Node, fence history.FenceNumber) *loop {
 		owned:      map[history.Partition]history.Epoch{},
 		executions: map[history.ExecutionID]*execution{},
 		names:      map[name]*execution{},
+		results:    newResults(),
 		wakes:      newWakes(), idle: list.New(),
 		calls: map[uint64]*call{},
 		held:  map[history.ExecutionID]bool{},
@@ -187,6 +189,12 @@ func (l *loop) entry(id history.ExecutionID, p history.Partition) *execution {
 	return e
 }
 
+// named lets calls and requests find a loaded execution by its name.
+func (l *loop) named(e *execution) {
+	l.names[e.key()] = e
+	l.results.loaded(e.key())
+}
+
 // need sees to it that the execution gets a turn as soon as it can have one.
 func (l *loop) need(e *execution) {
 	switch e.phase {
@@ -255,8 +263,9 @@ func (l *loop) unload(e *execution) {
 	e.dispatched = nil
 	l.memory -= e.size
 	e.size = 0
-	if k := (name{e.namespace, e.name}); l.names[k] == e {
+	if k := e.key(); l.names[k] == e {
 		delete(l.names, k)
+		l.results.left(k)
 	}
 	e.forgetState()
 }

@@ -332,5 +332,6 @@ func (l *loop) dropPartition(p history.Partition) {
 			l.node.ends.rang(e.id) // who waits for its end looks again, and leaves a flag for the new owner
 		}
 	}
+	l.results.forgetEnds()
 	l.wakes.forget(p)
 }
