@@ -64,30 +64,39 @@ func work(ctx context.Context, base string, concurrency int, f func(input json.R
 	return func() error { cancel(); return <-ended }
 }
 
-// start begins an execution and gives its id.
-func start(ctx context.Context, c *wire.Client, workflow string, input any) (string, error) {
+// start begins an execution and waits for its end as long as it may; zero is not at all.
+func start(ctx context.Context, c *wire.Client, workflow string, input any, wait time.Duration) (wire.StartResponse, error) {
+	var a wire.StartResponse
 	text, err := json.Marshal(input)
 	if err != nil {
-		return "", err
+		return a, err
 	}
-	var e wire.Execution
-	_, err = c.Call(ctx, http.MethodPost, wire.Path("executions"), nil, wire.StartRequest{Workflow: workflow, Input: text}, &e)
-	return e.ID, err
+	q := wire.StartRequest{Workflow: workflow, Input: text, WaitMS: wait.Milliseconds()}
+	_, err = c.Call(ctx, http.MethodPost, wire.Path("executions"), nil, q, &a)
+	return a, err
 }
 
-// finish waits for the end of an execution, which must be a success.
-func finish(ctx context.Context, c *wire.Client, id string) error {
-	var r wire.Result
-	for r.Status == "" || !r.Status.Ended() {
-		if _, err := c.Call(ctx, http.MethodGet, wire.Path("executions", id, "result")+"?wait_ms=20000", nil, nil, &r); err != nil {
+// do starts an execution and waits for its end, which must be a success.
+func do(ctx context.Context, c *wire.Client, workflow string, input any) error {
+	a, err := start(ctx, c, workflow, input, longestWait)
+	if err != nil {
+		return err
+	}
+	r := wire.Result{ID: a.ID, Status: a.Status}
+	for !r.Status.Ended() {
+		path := wire.Path("executions", a.ID, "result") + fmt.Sprintf("?wait_ms=%d", longestWait.Milliseconds())
+		if _, err := c.Call(ctx, http.MethodGet, path, nil, nil, &r); err != nil {
 			return err
 		}
 	}
 	if r.Status != wire.Succeeded {
-		return fmt.Errorf("%s ended %s", id, r.Status)
+		return fmt.Errorf("%s ended %s", r.ID, r.Status)
 	}
 	return nil
 }
+
+// longestWait is the longest that one call may wait.
+const longestWait = 20 * time.Second
 
 // closedLoop runs call in n clients for the warm-up and the measured time.
 func closedLoop(ctx context.Context, r *rig, o options, n, stepsPer int, call func(ctx context.Context) error) (result, error) {

@@ -18,11 +18,7 @@ func sequence(ctx context.Context, r *rig, o options, n int) (res result, err er
 	stop := work(ctx, r.url, o.clients, func(json.RawMessage) {})
 	defer func() { err = firstError(err, stop()) }()
 	return closedLoop(ctx, r, o, o.clients, n, func(ctx context.Context) error {
-		id, err := start(ctx, c, "bench", object{"n": 1})
-		if err != nil {
-			return err
-		}
-		return finish(ctx, c, id)
+		return do(ctx, c, "bench", object{"n": 1})
 	})
 }
 
@@ -39,11 +35,7 @@ func fanOut(ctx context.Context, r *rig, o options) (res result, err error) {
 	stop := work(ctx, r.url, 200, func(json.RawMessage) {})
 	defer func() { err = firstError(err, stop()) }()
 	return closedLoop(ctx, r, o, o.fan, o.width, func(ctx context.Context) error {
-		id, err := start(ctx, c, "bench", object{"items": items})
-		if err != nil {
-			return err
-		}
-		return finish(ctx, c, id)
+		return do(ctx, c, "bench", object{"items": items})
 	})
 }
 
@@ -58,7 +50,7 @@ func pickup(ctx context.Context, r *rig, o options) (res result, err error) {
 	defer func() { err = firstError(err, stop()) }()
 	one := func() (time.Duration, error) {
 		from := time.Now()
-		if _, err := start(ctx, c, "bench", object{}); err != nil {
+		if _, err := start(ctx, c, "bench", object{}, 0); err != nil {
 			return 0, err
 		}
 		select {
@@ -97,7 +89,7 @@ func drain(ctx context.Context, r *rig, o options) (res result, _ error) {
 		return res, err
 	}
 	if err := queue(ctx, o, func(ctx context.Context) error {
-		_, err := start(ctx, c, "bench", object{})
+		_, err := start(ctx, c, "bench", object{}, 0)
 		return err
 	}); err != nil {
 		return res, err

@@ -29,8 +29,8 @@ type Tasks interface {
 
 // Executions serves /v1/executions/...
 type Executions interface {
-	// Start tells by created whether the execution is new.
-	Start(ctx context.Context, c auth.Call, q wire.StartRequest) (e wire.Execution, created bool, err error)
+	// Start tells by created whether the execution is new. It waits for the end no longer than q.WaitMS.
+	Start(ctx context.Context, c auth.Call, q wire.StartRequest) (a wire.StartResponse, created bool, err error)
 	ListExecutions(ctx context.Context, c auth.Call, q wire.ExecutionQuery) (wire.ExecutionList, error)
 	GetExecution(ctx context.Context, c auth.Call, id string) (wire.ExecutionDetail, error)
 	History(ctx context.Context, c auth.Call, id string, q wire.HistoryQuery) (wire.HistoryPage, error)

@@ -72,9 +72,9 @@ func (s *stub) Uncertain(ctx context.Context, c auth.Call, q wire.UncertainReque
 	return wire.ReportResponse{Results: []wire.ReportResult{}}, s.err
 }
 
-func (s *stub) Start(ctx context.Context, c auth.Call, q wire.StartRequest) (wire.Execution, bool, error) {
+func (s *stub) Start(ctx context.Context, c auth.Call, q wire.StartRequest) (wire.StartResponse, bool, error) {
 	s.note(ctx, "Start", c, q)
-	return wire.Execution{ID: "e1"}, s.created, s.err
+	return wire.StartResponse{Execution: wire.Execution{ID: "e1"}}, s.created, s.err
 }
 
 func (s *stub) ListExecutions(ctx context.Context, c auth.Call, q wire.ExecutionQuery) (wire.ExecutionList, error) {

@@ -16,9 +16,23 @@ import (
 	"github.com/orrery-dev/orrery/shared/wire"
 )
 
-// Start starts an execution: its first turn is decided here and written with its row. The same name, workflow and input
+// Start starts an execution and, where the request says so, waits for its end.
+func (f *Frontend) Start(ctx context.Context, c auth.Call, q wire.StartRequest) (wire.StartResponse, bool, error) {
+	e, created, err := f.begin(ctx, c, q)
+	a := wire.StartResponse{Execution: e}
+	if err != nil || q.WaitMS == 0 {
+		return a, created, err
+	}
+	// The execution is durable: a look that fails now must not hide that. The caller asks for the result.
+	if r, err := f.Result(ctx, c, e.ID, wire.ResultQuery{WaitMS: q.WaitMS}); err == nil {
+		a.Status, a.EndedAt, a.Output, a.Error = r.Status, r.EndedAt, r.Output, r.Error
+	}
+	return a, created, nil
+}
+
+// begin starts an execution: its first turn is decided here and written with its row. The same name, workflow and input
 // answer the execution that is there.
-func (f *Frontend) Start(ctx context.Context, c auth.Call, q wire.StartRequest) (wire.Execution, bool, error) {
+func (f *Frontend) begin(ctx context.Context, c auth.Call, q wire.StartRequest) (wire.Execution, bool, error) {
 	ns, err := f.namespace(ctx, c)
 	if err != nil {
 		return wire.Execution{}, false, err

@@ -17,6 +17,17 @@ type StartRequest struct {
 	Name string `json:"name,omitempty" check:"name"`
 	// TimeoutMS ends the execution as TIMED_OUT; left out, the document's own limit holds.
 	TimeoutMS int64 `json:"timeout_ms,omitempty" check:"min=1,max=99999999000"`
+	// WaitMS is how long to wait for the end, from 0 to 20,000, so that one call starts a short execution and brings its
+	// result. A function may answer earlier.
+	WaitMS int64 `json:"wait_ms,omitempty" check:"min=0,max=20000"`
+}
+
+// StartResponse answers a StartRequest. The execution is durable whatever its status.
+type StartResponse struct {
+	Execution
+	// Output is there when the execution has ended with the status SUCCEEDED within the wait, Error when with another one.
+	Output json.RawMessage `json:"output,omitempty"`
+	Error  *ExecutionError `json:"error,omitempty"`
 }
 
 // Status is how an execution stands.
@@ -34,7 +45,7 @@ const (
 // Ended tells whether the status is final.
 func (s Status) Ended() bool { return s != Running }
 
-// Execution is an execution in a list, and the answer to a StartRequest.
+// Execution is an execution in a list.
 type Execution struct {
 	ID       string `json:"id"`
 	Workflow string `json:"workflow"`
