@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -99,7 +100,7 @@ func (b *bench) once(ctx context.Context, s scenario, o options) (result, error)
 	res, err := s.run(ctx, r, o)
 	res.Scenario = s.name
 	if err == nil && o.statements > 0 {
-		err = printStatements(ctx, conn, o.statements, res.Steps)
+		err = errors.Join(printStatements(ctx, conn, o.statements, res.Steps), printWAL(ctx, conn, o.statements, r.meter.from.wal, res.Steps))
 	}
 	return res, err
 }
@@ -185,7 +186,7 @@ func (r *rig) measure(ctx context.Context, o options) error {
 		}()
 	}
 	if o.statements > 0 {
-		if _, err := r.meter.conn.Exec(ctx, "create extension if not exists pg_stat_statements; select pg_stat_statements_reset()"); err != nil {
+		if _, err := r.meter.conn.Exec(ctx, "create extension if not exists pg_stat_statements; create extension if not exists pg_walinspect; select pg_stat_statements_reset()"); err != nil {
 			return err
 		}
 	}

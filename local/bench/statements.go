@@ -31,3 +31,33 @@ func printStatements(ctx context.Context, conn *pgx.Conn, n, steps int) error {
 	}
 	return rows.Err()
 }
+
+// printWAL shows what the log since a position is made of, per step: kinds of records with the table or index that they are
+// of, the largest first.
+func printWAL(ctx context.Context, conn *pgx.Conn, n int, from int64, steps int) error {
+	rows, err := conn.Query(ctx, `
+		with r as (
+			select resource_manager || '/' || record_type as kind, record_length + fpi_length as bytes, fpi_length as images,
+				substring(block_ref from 'rel \d+/\d+/(\d+)')::oid as node
+			from pg_get_wal_records_info('0/0'::pg_lsn + $1::bigint, pg_current_wal_flush_lsn()))
+		select kind, coalesce(regexp_replace(c.relname, '_\d{8}', ''), '') as relation, count(*), sum(bytes)::bigint as bytes,
+			sum(images)::bigint
+		from r left join pg_class c on pg_relation_filenode(c.oid) = r.node
+		group by 1, 2 order by bytes desc limit $2`, from, n)
+	if err != nil {
+		return fmt.Errorf("read the log: %w", err)
+	}
+	defer rows.Close()
+	fmt.Println("   records/step  WAL B/step  images B/step  B/record  kind, relation")
+	per := float64(max(steps, 1))
+	for rows.Next() {
+		var kind, relation string
+		var records, bytes, images int64
+		if err := rows.Scan(&kind, &relation, &records, &bytes, &images); err != nil {
+			return err
+		}
+		fmt.Printf("   %12.3f %11.1f %14.1f %9.0f  %s %s\n", float64(records)/per, float64(bytes)/per, float64(images)/per,
+			float64(bytes)/float64(records), kind, relation)
+	}
+	return rows.Err()
+}

@@ -76,8 +76,8 @@ type workerStore interface {
 // Host is a process that lives long, around a frontend: a node. It waits better than by looking again and again. The
 // store of such a frontend is the host's as well, where the host serves what it owns itself.
 type Host interface {
-	// Poll waits for tasks until end, and looks once at least. No tasks and no error is an empty queue.
-	Poll(ctx context.Context, p store.Poll, end time.Time) ([]store.Assignment, error)
+	// Open begins to poll: tasks may come to the poll from now on. The caller waits for them, or closes the poll.
+	Open(p store.Poll) (OpenPoll, error)
 	// Ended waits until the execution of the name has ended or until comes; nil is that it runs still. known is false where
 	// the host cannot tell: look at the database.
 	Ended(ctx context.Context, ns history.NamespaceID, name string, until time.Time) (ended *Ended, known bool)
@@ -87,6 +87,14 @@ type Host interface {
 	AwaitReply(e store.EntryRef) (rung <-chan struct{}, forget func())
 	// Health is the host's own part of it, known without a look into the database.
 	Health() wire.Health
+}
+
+// OpenPoll is a poll that has begun.
+type OpenPoll interface {
+	// Wait waits for tasks until end, and looks once at least. No tasks and no error is an empty queue.
+	Wait(ctx context.Context, end time.Time) ([]store.Assignment, error)
+	// Close ends a poll that nobody waits for; what has come to it is offered again.
+	Close()
 }
 
 // Ended is how an execution ended, and when.
@@ -138,9 +146,19 @@ func New(s Store, o Options) *Frontend {
 // function is the host of a frontend that has none: it looks again, and nobody rings.
 type function struct{ *claimer }
 
-func (f function) Poll(ctx context.Context, p store.Poll, end time.Time) ([]store.Assignment, error) {
-	return f.poll(ctx, p, end)
+func (f function) Open(p store.Poll) (OpenPoll, error) { return functionPoll{f.claimer, p}, nil }
+
+// functionPoll claims when it is waited for.
+type functionPoll struct {
+	claimer *claimer
+	poll    store.Poll
 }
+
+func (p functionPoll) Wait(ctx context.Context, end time.Time) ([]store.Assignment, error) {
+	return p.claimer.poll(ctx, p.poll, end)
+}
+
+func (functionPoll) Close() {}
 
 func (function) Ended(context.Context, history.NamespaceID, string, time.Time) (*Ended, bool) {
 	return nil, false

@@ -21,23 +21,33 @@ func (f *Frontend) Poll(ctx context.Context, c auth.Call, q wire.PollRequest) (w
 	if err != nil {
 		return wire.PollResponse{}, err
 	}
-	cl, err := f.settings(ctx)
+	p, err := f.host.Open(pollOf(s, q))
 	if err != nil {
-		return wire.PollResponse{}, err
+		return wire.PollResponse{}, failed("poll for session "+s.ID, err)
 	}
-	end := waitUntil(ctx, time.Duration(q.WaitMS)*time.Millisecond)
-	tasks, err := f.host.Poll(ctx, pollOf(s, q), end)
-	if err != nil {
-		return wire.PollResponse{}, failed("claim for session "+s.ID, err)
-	}
-	a := wire.PollResponse{Assignments: make([]wire.Assignment, len(tasks))}
-	for i, t := range tasks {
-		a.Assignments[i] = assignmentOf(cl.signer, s.Namespace, t)
-	}
-	if len(tasks) == 0 && f.options.Host == nil {
+	a := wire.PollResponse{}
+	if a.Assignments, err = f.assignments(ctx, s, p, q.WaitMS); err == nil && len(a.Assignments) == 0 && f.options.Host == nil {
 		a.RetryAfter = emptyRetry
 	}
-	return a, nil
+	return a, err
+}
+
+// assignments waits for the tasks of a poll, and gives them their tokens.
+func (f *Frontend) assignments(ctx context.Context, s store.Session, p OpenPoll, waitMS int64) ([]wire.Assignment, error) {
+	cl, err := f.settings(ctx)
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	tasks, err := p.Wait(ctx, waitUntil(ctx, time.Duration(waitMS)*time.Millisecond))
+	if err != nil {
+		return nil, failed("claim for session "+s.ID, err)
+	}
+	list := make([]wire.Assignment, len(tasks))
+	for i, t := range tasks {
+		list[i] = assignmentOf(cl.signer, s.Namespace, t)
+	}
+	return list, nil
 }
 
 // pollOf is a worker's poll as the store claims for it.

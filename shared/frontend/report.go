@@ -25,22 +25,29 @@ func (f *Frontend) Complete(ctx context.Context, c auth.Call, q wire.CompleteReq
 	for i, r := range q.Reports {
 		reports[i] = report{r.Token, store.Report{Kind: history.KindComplete, Output: r.Output}}
 	}
-	if q.Poll != nil {
-		// A session that is gone is told before anything is written, so that the whole request can be sent anew.
-		if _, err := f.session(ctx, c, q.Poll.SessionID); err != nil {
-			return wire.ReportResponse{}, err
+	if q.Poll == nil {
+		return f.report(ctx, c, q.SessionID, reports)
+	}
+	// A session that is gone is told before anything is written, so that the whole request can be sent anew.
+	s, err := f.session(ctx, c, q.Poll.SessionID)
+	if err != nil {
+		return wire.ReportResponse{}, err
+	}
+	// The poll is open before the reports are applied, so that what follows from them can be handed over with them. The
+	// reports matter more: a poll that fails must not hide what became of them. The worker polls again.
+	p, pollErr := f.host.Open(pollOf(s, *q.Poll))
+	a, err := f.report(ctx, c, q.SessionID, reports)
+	a.Assignments = []wire.Assignment{}
+	switch {
+	case pollErr != nil:
+	case err != nil:
+		p.Close()
+	default:
+		if got, err := f.assignments(ctx, s, p, q.Poll.WaitMS); err == nil {
+			a.Assignments = got
 		}
 	}
-	a, err := f.report(ctx, c, q.SessionID, reports)
-	if err != nil || q.Poll == nil {
-		return a, err
-	}
-	a.Assignments = []wire.Assignment{}
-	// The reports are durable: a poll that fails now must not hide that. The worker polls again.
-	if got, err := f.Poll(ctx, c, *q.Poll); err == nil {
-		a.Assignments = got.Assignments
-	}
-	return a, nil
+	return a, err
 }
 
 // Fail reports failures.

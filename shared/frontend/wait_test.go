@@ -98,9 +98,13 @@ func (b bells) await() (<-chan struct{}, func()) {
 	return rung, func() { t.Stop() }
 }
 
-func (b bells) Poll(context.Context, store.Poll, time.Time) ([]store.Assignment, error) {
-	return nil, nil
-}
+func (b bells) Open(store.Poll) (OpenPoll, error) { return emptyPoll{}, nil }
+
+type emptyPoll struct{}
+
+func (emptyPoll) Wait(context.Context, time.Time) ([]store.Assignment, error) { return nil, nil }
+
+func (emptyPoll) Close() {}
 
 func (b bells) AwaitReply(store.EntryRef) (<-chan struct{}, func()) { return b.await() }
 

@@ -144,9 +144,8 @@ func (s local) Touch(_ context.Context, ts []store.Touch) (gone []string, err er
 // host lets the requests of a frontend wait for bells.
 type host struct{ node *Node }
 
-// Poll waits for tasks until end. No tasks and no error is an empty queue. A poll whose context ends gives back what came
-// for it.
-func (h host) Poll(ctx context.Context, q store.Poll, end time.Time) ([]store.Assignment, error) {
+// Open begins a poll.
+func (h host) Open(q store.Poll) (frontend.OpenPoll, error) {
 	n := h.node
 	if n.notReady() != "" {
 		return nil, errNotReady
@@ -156,14 +155,34 @@ func (h host) Poll(ctx context.Context, q store.Poll, end time.Time) ([]store.As
 	}
 	p, recall := n.polls.add(q)
 	n.claims.arrived(p, recall)
-	got, err := n.polls.wait(ctx, p, end)
-	if err == nil {
-		return got, nil
+	return openPoll{n, p}, nil
+}
+
+// openPoll is the poll of a request.
+type openPoll struct {
+	node *Node
+	poll *poll
+}
+
+// Wait waits for tasks until end. No tasks and no error is an empty queue. A poll whose context ends gives back what came
+// for it.
+func (p openPoll) Wait(ctx context.Context, end time.Time) ([]store.Assignment, error) {
+	got, err := p.node.polls.wait(ctx, p.poll, end)
+	if err != nil {
+		p.giveBack(got)
+		return nil, err
 	}
-	if l := n.serving(); l != nil && len(got) > 0 {
-		l.send(l.ctx, claimedHere{tasks: got, back: got})
+	return got, nil
+}
+
+// Close ends a poll whose request has failed.
+func (p openPoll) Close() { p.giveBack(p.node.polls.close(p.poll)) }
+
+// giveBack has tasks offered again that came to a poll which nobody will answer.
+func (p openPoll) giveBack(tasks []store.Assignment) {
+	if l := p.node.serving(); l != nil && len(tasks) > 0 {
+		l.send(l.ctx, claimedHere{tasks: tasks, back: tasks})
 	}
-	return nil, err
 }
 
 // Ended waits for the end of an execution that is loaded here.

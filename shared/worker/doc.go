@@ -21,7 +21,7 @@
 //	 poller ---- free slots ----> takes tasks (one poll open at most)
 //	   |                               |
 //	   v                               v
-//	handlers (Concurrency at once) -> reporter (up to 100 reports a call)
+//	handlers (Concurrency at once) -> reporter (up to 100 reports a call, which polls for as many tasks)
 //	   ^
 //	   |  cancels what is no longer wanted
 //	heartbeat (lists all that is held)

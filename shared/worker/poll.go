@@ -6,28 +6,22 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/orrery-dev/orrery/shared/wire"
 )
 
-// poll takes tasks while ctx holds and starts each on a goroutine counted by tasks; handlers run under work.
+// poll takes tasks while ctx holds and starts each; handlers run under work.
 // The end of ctx cuts an open poll. What was handed out with an answer that then goes unread is not listed in heartbeats
 // and comes back by them, or with the deregistration.
-func (w *Worker) poll(ctx, work context.Context, tasks *sync.WaitGroup) {
+func (w *Worker) poll(ctx, work context.Context) {
 	for {
 		free := w.acquire(ctx)
 		if free == 0 {
 			return
 		}
 		got, pause := w.fetch(ctx, free)
-		for range free - len(got) {
-			<-w.slots
-		}
-		for _, a := range got {
-			w.start(work, a, tasks)
-		}
+		w.begin(work, got, free)
 		if ctx.Err() != nil || (pause > 0 && !sleep(ctx, pause)) {
 			return
 		}
@@ -82,24 +76,45 @@ func (w *Worker) fetch(ctx context.Context, n int) ([]wire.Assignment, time.Dura
 	return nil, 5 * time.Second
 }
 
-// start runs the handler of one assignment; its slot is free again when it has returned.
-func (w *Worker) start(work context.Context, a wire.Assignment, tasks *sync.WaitGroup) {
+// begin starts what a poll for so many slots has brought, and frees the other slots.
+func (w *Worker) begin(work context.Context, got []wire.Assignment, slots int) {
+	w.free(slots - len(got))
+	for _, a := range got {
+		w.start(work, a)
+	}
+}
+
+func (w *Worker) free(slots int) {
+	for range slots {
+		<-w.slots
+	}
+}
+
+// start runs the handler of one assignment. Its slot is freed, or goes on with the report. When the worker stops nothing is
+// started: the assignment comes back with the deregistration.
+func (w *Worker) start(work context.Context, a wire.Assignment) {
+	held := &heldTask{}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopping {
+		w.free(1)
+		return
+	}
+	w.held[a.Token] = held
+	w.tasks.Add(1)
 	ctx, stop := context.WithCancelCause(work)
+	held.stop = stop
 	done := func() {}
 	if a.TimeoutMS > 0 {
 		// Counted from the receipt by this machine's clock: no two clocks are compared.
 		ctx, done = context.WithTimeoutCause(ctx, time.Duration(a.TimeoutMS)*time.Millisecond, ErrTimedOut)
 	}
-	held := &heldTask{stop: stop}
-	w.mu.Lock()
-	w.held[a.Token] = held
-	w.mu.Unlock()
-	tasks.Go(func() {
-		defer func() { <-w.slots }()
+	go func() {
+		defer w.tasks.Done()
 		defer stop(nil)
 		defer done()
 		w.do(ctx, a, held)
-	})
+	}()
 }
 
 func (w *Worker) do(ctx context.Context, a wire.Assignment, held *heldTask) {
@@ -117,6 +132,7 @@ func (w *Worker) do(ctx context.Context, a wire.Assignment, held *heldTask) {
 	if err != nil && errors.Is(context.Cause(ctx), ErrStopping) {
 		// The handler was cut short by the end of the drain: the session gives the task back.
 		w.forget(a.Token)
+		w.free(1)
 		return
 	}
 	w.reports <- reportOf(a.Token, out, err)

@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"net/http"
 	"time"
 
@@ -12,8 +14,8 @@ import (
 const retryPause = time.Second
 
 // report sends what handlers have finished until w.reports is closed and empty, or ctx ends. What is finished while a
-// call is under way goes with the next, up to a hundred at once.
-func (w *Worker) report(ctx context.Context) {
+// call is under way goes with the next, up to a hundred at once. What the calls bring is started under work.
+func (w *Worker) report(ctx, work context.Context) {
 	for r := range w.reports {
 		batch := []report{r}
 	fill:
@@ -28,12 +30,12 @@ func (w *Worker) report(ctx context.Context) {
 				break fill
 			}
 		}
-		w.send(ctx, batch)
+		w.send(ctx, work, batch)
 	}
 }
 
-// send delivers a batch, a call per kind.
-func (w *Worker) send(ctx context.Context, batch []report) {
+// send delivers a batch, a call per kind, and sees to it that each report's slot is used again.
+func (w *Worker) send(ctx, work context.Context, batch []report) {
 	var done []wire.Completion
 	var failed []wire.Failure
 	var unsure []wire.Uncertainty
@@ -47,27 +49,59 @@ func (w *Worker) send(ctx context.Context, batch []report) {
 			unsure = append(unsure, *r.uncertain)
 		}
 	}
-	deliver(ctx, w, "complete", done, func(c wire.Completion) string { return c.Token },
-		func(part []wire.Completion) any { return wire.CompleteRequest{Reports: part} })
+	w.free(len(failed) + len(unsure))
+	w.complete(ctx, work, done)
 	deliver(ctx, w, "fail", failed, func(f wire.Failure) string { return f.Token },
-		func(part []wire.Failure) any { return wire.FailRequest{Reports: part} })
+		func(part []wire.Failure) any { return wire.FailRequest{Reports: part} }, nil)
 	deliver(ctx, w, "uncertain", unsure, func(u wire.Uncertainty) string { return u.Token },
-		func(part []wire.Uncertainty) any { return wire.UncertainRequest{Reports: part} })
+		func(part []wire.Uncertainty) any { return wire.UncertainRequest{Reports: part} }, nil)
 }
 
-// deliver sends reports of one kind until each has a final answer. A call that is refused as a whole is sent report by
-// report, so that one that the server can't take (an output that is too large) does not take the others with it.
-func deliver[R any](ctx context.Context, w *Worker, route string, reports []R, token func(R) string, body func([]R) any) {
+// complete delivers successes. The first call that is answered polls for as many tasks as it reports: what follows from
+// the reports is then handed over with them.
+func (w *Worker) complete(ctx, work context.Context, reports []wire.Completion) {
+	slots := len(reports)
+	deliver(ctx, w, "complete", reports, func(c wire.Completion) string { return c.Token },
+		func(part []wire.Completion) any {
+			q := wire.CompleteRequest{Reports: part}
+			if slots > 0 && !w.stops() {
+				q.Poll = &wire.PollRequest{SessionID: w.sessionID(), MaxTasks: slots, PollID: rand.Text()}
+			}
+			return q
+		},
+		func(got []wire.Assignment) {
+			w.begin(work, got[:min(len(got), slots)], slots)
+			slots = 0
+		})
+	w.free(slots)
+}
+
+// deliver sends reports of one kind until each has a final answer, and passes on the assignments of the answers. A call
+// that is refused as a whole is sent report by report, so that one that the server can't take (an output that is too
+// large) does not take the others with it.
+func deliver[R any](
+	ctx context.Context, w *Worker, route string, reports []R, token func(R) string, body func([]R) any, assigned func([]wire.Assignment),
+) {
 	for len(reports) > 0 {
 		var answer wire.ReportResponse
+		session, request := w.sessionID(), body(reports)
 		err := w.repeat(ctx, route, func() error {
 			answer = wire.ReportResponse{}
-			_, err := w.client.Call(ctx, http.MethodPost, wire.Path("tasks", route), nil, body(reports), &answer)
+			_, err := w.client.Call(ctx, http.MethodPost, wire.Path("tasks", route), nil, request, &answer)
 			return err
 		})
+		if errors.Is(err, &wire.Error{Code: wire.SessionNotFound}) {
+			err = w.reopen(ctx, session) // nothing was written: the same with a new session
+			if err == nil {
+				continue
+			}
+		}
 		switch {
 		case err == nil:
 			reports = settle(w, reports, answer.Results, token)
+			if assigned != nil {
+				assigned(answer.Assignments)
+			}
 			if len(reports) > 0 && !sleep(ctx, retryPause) {
 				return
 			}
@@ -75,7 +109,7 @@ func deliver[R any](ctx context.Context, w *Worker, route string, reports []R, t
 			return
 		case len(reports) > 1:
 			for i := range reports {
-				deliver(ctx, w, route, reports[i:i+1], token, body)
+				deliver(ctx, w, route, reports[i:i+1], token, body, assigned)
 			}
 			return
 		default:
@@ -114,5 +148,7 @@ func (w *Worker) refused(ctx context.Context, route, token string, err error) {
 		w.forget(token)
 		return
 	}
-	w.send(ctx, []report{reportOf(token, nil, Finalf(CodeOutput, "the output was refused: %v", err))})
+	refusal := reportOf(token, nil, Finalf(CodeOutput, "the output was refused: %v", err))
+	deliver(ctx, w, "fail", []wire.Failure{*refusal.fail}, func(f wire.Failure) string { return f.Token },
+		func(part []wire.Failure) any { return wire.FailRequest{Reports: part} }, nil)
 }

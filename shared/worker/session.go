@@ -53,6 +53,13 @@ func (w *Worker) sessionID() string {
 	return w.session.SessionID
 }
 
+// stops tells whether the worker takes nothing more.
+func (w *Worker) stops() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stopping
+}
+
 // close gives the session back: what it still holds is handed to others at once.
 func (w *Worker) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reportGrace)

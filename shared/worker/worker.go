@@ -73,12 +73,14 @@ type Worker struct {
 
 	// reports is bounded so that all that is held fits in a heartbeat; a handler that has returned waits for room.
 	reports chan report
-	// slots holds a value for each task at work.
+	// slots holds a value for each task at work or with its report on the way, and for each that a poll asks for.
 	slots chan struct{}
+	tasks sync.WaitGroup // handlers at work
 
-	mu      sync.Mutex
-	session wire.RegisterResponse // of the session in use
-	held    map[string]*heldTask  // by token: at work, or not yet reported for good
+	mu       sync.Mutex
+	session  wire.RegisterResponse // of the session in use
+	held     map[string]*heldTask  // by token: at work, or not yet reported for good
+	stopping bool                  // nothing more is taken
 }
 
 // New makes a worker; nothing is sent before Run.
@@ -118,17 +120,20 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stopWork(ErrStopping)
 	side, stopSide := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSide()
-	var beats, reporter, tasks sync.WaitGroup
+	var beats, reporter sync.WaitGroup
 	beats.Go(func() { w.heartbeats(side) })
-	reporter.Go(func() { w.report(side) })
+	reporter.Go(func() { w.report(side, work) })
 
-	w.poll(ctx, work, &tasks)
+	w.poll(ctx, work)
+	w.mu.Lock()
+	w.stopping = true
+	w.mu.Unlock()
 
 	late := time.AfterFunc(w.config.Drain, func() {
 		w.config.Log.Warn("the drain is over and handlers are still at work", "worker", w.config.ID)
 		stopWork(ErrStopping)
 	})
-	tasks.Wait()
+	w.tasks.Wait()
 	late.Stop()
 	close(w.reports)
 	unreported := time.AfterFunc(reportGrace, stopSide)
