@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -176,6 +177,65 @@ func TestFrozenNodeChangesNothing(t *testing.T) {
 		if a.notReady() != "" || a.serving().fence == fence || c.db.owned("a") == 0 {
 			t.Errorf("the woken node: ready %v, fence %d (was %d), owns %d", a.notReady() == "", a.serving().fence, fence, c.db.owned("a"))
 		}
+	})
+}
+
+// TestLoadThatBeganUnderAnOldEpoch has a load under way while its partition goes to another node.
+func TestLoadThatBeganUnderAnOldEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		a := c.join("a", func(f *Config) { f.Idle = time.Second })
+		for c.starts < 20 {
+			c.mustStart(a)
+		}
+		tasks := c.poll(a, "s", "p", 20)
+		time.Sleep(5 * time.Second)
+		if n := a.gauges.loaded.Load(); n != 0 {
+			t.Fatalf("%d executions are loaded", n)
+		}
+		c.db.do(func() { c.db.slowLoad = func() { time.Sleep(5 * time.Second) } })
+		var done sync.WaitGroup
+		for _, x := range tasks {
+			done.Go(func() {
+				if out := c.complete(a, x); out != store.ReportAccepted {
+					t.Errorf("report: %v", out)
+				}
+			})
+		}
+		c.join("b")
+		time.Sleep(3 * time.Second)
+		c.db.do(func() { c.db.slowLoad = nil })
+		done.Wait()
+		for _, id := range c.db.ids() {
+			c.wantEnd(id, history.Succeeded, time.Second)
+		}
+		if n := c.db.count("refused"); n > 0 {
+			t.Errorf("%d batches were refused: turns were decided on states of an old epoch", n)
+		}
+	})
+}
+
+// TestPartitionTakenUnnoticed loads from a partition that has another owner by now.
+func TestPartitionTakenUnnoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		a := c.join("a", func(f *Config) { f.Idle = time.Second })
+		id := c.mustStart(a)
+		x := c.poll(a, "s", "p", 1)[0]
+		time.Sleep(5 * time.Second)
+		c.db.do(func() {
+			o := &c.db.partitions[x.Partition]
+			o.Epoch++
+			o.Fence = 999
+			c.db.nodes[999] = &memoryNode{Node: store.Node{ID: "z", Fence: 999}, beat: time.Now()}
+		})
+		if out := c.complete(a, x); out != store.ReportAccepted {
+			t.Errorf("report: %v", out)
+		}
+		if c.db.count("Report") != 1 || c.db.count("refused") != 0 {
+			t.Errorf("%d reports to the inbox, %d commits refused", c.db.count("Report"), c.db.count("refused"))
+		}
+		c.wantEnd(id, history.Succeeded, 20*time.Second) // z is never heard of, and a takes the partition back
 	})
 }
 

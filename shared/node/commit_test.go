@@ -277,6 +277,36 @@ func TestDurableReportBeatsCancel(t *testing.T) {
 	})
 }
 
+// TestLaterReportBeatsEarlierCancel has both in the inbox, and the report has the higher number.
+func TestLaterReportBeatsEarlierCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, `{"StartAt": "Pay", "States": {
+			"Pay": {"Type": "Task", "Resource": "task:work@1", "Next": "Ship"},
+			"Ship": {"Type": "Task", "Resource": "task:work@1", "End": true}}}`)
+		n := c.join("a")
+		id := c.mustStart(n)
+		x := c.poll(n, "s", "p", 1)[0]
+		time.Sleep(3 * time.Second)
+		var once sync.Once
+		c.db.onCommit(func(store.Batch) error {
+			once.Do(func() {
+				if out, err := c.db.Report(context.Background(), []store.Report{reportOf(x, `"paid"`)}); err != nil || out[0] != store.ReportAccepted {
+					t.Errorf("report: %v, %v", out, err)
+				}
+			})
+			return nil
+		})
+		m := store.Message{Namespace: 1, Name: "e1", Command: history.Command{Kind: history.KindCancel}}
+		if sent, err := c.db.Send(context.Background(), m); err != nil || sent.Outcome != store.SendQueued {
+			t.Fatalf("cancel: %+v, %v", sent, err)
+		}
+		c.wantEnd(id, history.Cancelled, time.Second)
+		if n := countOf(c.events(id), history.EventCompleted); n != 1 {
+			t.Errorf("the acknowledged report is in the history %d times", n)
+		}
+	})
+}
+
 func TestSignalsKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, `{"StartAt": "Wait", "States": {"Wait": {"Type": "Task", "Resource": "signal:end", "End": true}}}`)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,6 +176,110 @@ func TestClaimsOfOthersAreRecordedWithinASecond(t *testing.T) {
 		if n := c.db.count("Commit") - commits; n > 2 {
 			t.Errorf("%d commits for 20 claims", n)
 		}
+	})
+}
+
+func TestBacklogIsDrainedWithoutWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		n := c.join("a")
+		for range 10 {
+			c.mustStart(n)
+		}
+		begin := time.Now()
+		for i := range 10 {
+			c.poll(n, "s", fmt.Sprint("p", i), 1)
+		}
+		if d := time.Since(begin); d > 100*time.Millisecond {
+			t.Errorf("ten polls took %v while tasks were waiting", d)
+		}
+	})
+}
+
+// TestKeyedMessageGoesToTheInbox: its key is written with the entry, and the node is rung for the reply.
+func TestKeyedMessageGoesToTheInbox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, signalled)
+		n := c.join("a")
+		id := c.mustStart(n)
+		m := store.Message{Namespace: 1, Name: "e1", Key: "k", Command: history.Command{Kind: history.KindSignal, Signal: "go", Output: []byte("1")}}
+		sent, err := n.Send(t.Context(), m)
+		if err != nil || sent.Outcome != store.SendQueued || c.db.sent.From != n.serving().fence {
+			t.Fatalf("signal: %+v from %d, %v", sent, c.db.sent.From, err)
+		}
+		rung, forget := n.AwaitReply(sent.Entry)
+		defer forget()
+		<-rung
+		if r, err := c.db.Reply(t.Context(), sent.Entry); err != nil || r == nil || r.Outcome != history.Applied {
+			t.Errorf("reply %+v, %v", r, err)
+		}
+		c.wantEnd(id, history.Succeeded, time.Second)
+	})
+}
+
+func TestReportOlderThanItsClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		n := c.join("a")
+		id := c.mustStart(n)
+		r, err := c.db.Claim(t.Context(), store.ClaimRequest{Polls: []store.Poll{pollOf("s", "p", 1)}})
+		if err != nil || len(r.Tasks) != 1 {
+			t.Fatalf("claim: %d tasks, %v", len(r.Tasks), err)
+		}
+		c.complete(n, r.Tasks[0].Assignment)
+		c.wantEnd(id, history.Succeeded, time.Second)
+		if n := countOf(c.events(id), history.EventDispatched); n != 1 {
+			t.Errorf("%d dispatch events", n)
+		}
+	})
+}
+
+// TestSlowReadBringsNothingTwice has a look at the inbox that answers when its entries have been applied.
+func TestSlowReadBringsNothingTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, `{"StartAt": "Wait", "States": {"Wait": {"Type": "Task", "Resource": "signal:end", "End": true}}}`)
+		n := c.join("a")
+		id := c.mustStart(n)
+		c.db.do(func() { c.db.slowInbox = func() { time.Sleep(2 * time.Second) } })
+		m := store.Message{Namespace: 1, Name: "e1", Command: history.Command{Kind: history.KindSignal, Signal: "one", Output: []byte("1")}}
+		if _, err := c.db.Send(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(500 * time.Millisecond) // the look is under way
+		m.Command.Signal = "two"
+		if sent, err := n.Send(t.Context(), m); err != nil || sent.Reply == nil {
+			t.Fatalf("signal: %+v, %v", sent, err)
+		}
+		time.Sleep(5 * time.Second)
+		if got := countOf(c.events(id), history.EventSignalled); got != 2 || c.db.count("refused") != 0 {
+			t.Errorf("%d signals in the history, %d commits refused", got, c.db.count("refused"))
+		}
+	})
+}
+
+func TestEndRingsWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		n := c.join("a")
+		id := c.mustStart(n)
+		rung, forget, err := n.AwaitEnd(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer forget()
+		c.complete(n, c.poll(n, "s", "p", 1)[0])
+		<-rung
+		if s := c.db.row(id).Status; s != history.Succeeded {
+			t.Errorf("rung while it is %v", s)
+		}
+		if c.db.count("AwaitEnd") != 0 {
+			t.Error("a flag for an execution of this node")
+		}
+		_, forget, err = n.AwaitEnd(t.Context(), 12345)
+		if err != nil || c.db.count("AwaitEnd") != 1 {
+			t.Errorf("no flag for an execution of another node: %v", err)
+		}
+		forget()
 	})
 }
 

@@ -31,6 +31,7 @@ func (m *memory) Commit(ctx context.Context, b store.Batch) (store.Committed, er
 func (m *memory) commit(b store.Batch) (store.Committed, error) {
 	defer m.lock("Commit")()
 	if err := m.check(b); err != nil {
+		m.calls["refused"]++
 		return store.Committed{}, err
 	}
 	out := store.Committed{Started: map[int]store.Started{}}
@@ -274,6 +275,7 @@ func (m *memory) enter(x *memoryExecution, c history.Command) history.InboxID {
 
 func (m *memory) Send(_ context.Context, msg store.Message) (store.Sent, error) {
 	defer m.lock("Send")()
+	m.sent = msg
 	for _, x := range m.rows {
 		if x.Namespace != msg.Namespace || x.Name != msg.Name {
 			continue

@@ -35,9 +35,12 @@ type memory struct {
 	documents  map[history.DefinitionID][]byte
 	listeners  map[history.FenceNumber]chan store.Bell
 	sessions   map[string]time.Time
+	sent       store.Message // the last one
 
 	// before and after, when set, are called around each commit's work, without the mutex; an error is the commit's.
 	before, after func(store.Batch) error
+	// slowLoad and slowInbox, when set, are called between a read and its answer.
+	slowLoad, slowInbox func()
 	// heartbeat, when set, is called before each heartbeat.
 	heartbeat func(history.FenceNumber)
 }
@@ -157,10 +160,15 @@ func (m *memory) Heartbeat(_ context.Context, b store.Beat) (store.Pulse, error)
 		return store.Pulse{Now: dbNow(), Standing: store.Fenced}, nil
 	}
 	n.beat = time.Now()
+	pulse := m.pulse(b)
 	for _, t := range b.Touched {
-		m.sessions[t.Session] = time.Now().Add(-t.Age)
+		if t.Session == "nobody" {
+			pulse.Gone = append(pulse.Gone, t.Session)
+		} else {
+			m.sessions[t.Session] = time.Now().Add(-t.Age)
+		}
 	}
-	return m.pulse(b), nil
+	return pulse, nil
 }
 
 // pulse is what a heartbeat brings back; the caller holds the mutex.
@@ -279,8 +287,10 @@ func (m *memory) Look(_ context.Context, b store.Beat) (store.Pulse, error) {
 }
 
 func (m *memory) AwaitEnd(context.Context, history.FenceNumber, history.ExecutionID) error {
+	defer m.lock("AwaitEnd")()
 	return nil
 }
+
 func (m *memory) MakePartitions(context.Context, int) (int, error) { return 0, nil }
 func (m *memory) Clean(context.Context, store.Cleaning) (store.Cleaned, error) {
 	return store.Cleaned{}, nil
@@ -296,26 +306,40 @@ func (m *memory) DefinitionsByID(_ context.Context, ids []history.DefinitionID) 
 }
 
 func (m *memory) Load(_ context.Context, ids []history.ExecutionID, _ store.LoadFrom) ([]store.Loaded, error) {
+	out, slow := m.load(ids)
+	if slow != nil {
+		slow()
+	}
+	return out, nil
+}
+
+func (m *memory) load(ids []history.ExecutionID) (out []store.Loaded, slow func()) {
 	defer m.lock("Load")()
-	var out []store.Loaded
 	for _, id := range ids {
 		if x := m.rows[id]; x != nil {
 			o := m.partitions[x.Partition]
 			out = append(out, store.Loaded{Execution: x.Execution, Epoch: o.Epoch, Fence: o.Fence, Turns: slices.Clone(x.turns)})
 		}
 	}
-	return out, nil
+	return out, m.slowLoad
 }
 
 func (m *memory) Inbox(_ context.Context, q store.InboxQuery) ([]store.Entry, error) {
+	out, slow := m.entries(q)
+	if slow != nil {
+		slow()
+	}
+	return out, nil
+}
+
+func (m *memory) entries(q store.InboxQuery) (out []store.Entry, slow func()) {
 	defer m.lock("Inbox")()
-	var out []store.Entry
 	for _, e := range m.inbox {
 		if slices.Contains(q.Partitions, e.Partition) && e.reply == nil && !slices.Contains(q.Except, e.Execution) {
 			out = append(out, e.Entry)
 		}
 	}
-	return out, nil
+	return out, m.slowInbox
 }
 
 func (m *memory) InboxOf(_ context.Context, ids []history.ExecutionID, _ int) ([]store.Entry, error) {

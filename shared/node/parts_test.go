@@ -52,10 +52,11 @@ func TestStanding(t *testing.T) {
 		steady(true)
 		// A beat that took long has seen others as silent for as long: it begins the count anew.
 		beat(3 * time.Second)
-		steady(false)
 		if age, _ := s.age(); age != 3*time.Second {
 			t.Errorf("the age is %v, it counts from before the beat was sent", age)
 		}
+		beat(time.Millisecond)
+		steady(false)
 		for range 5 {
 			beat(time.Millisecond)
 			time.Sleep(time.Second)
@@ -176,6 +177,25 @@ func TestPolls(t *testing.T) {
 			t.Errorf("%d polls open, %d lanes", ps.count(), len(ps.waiting))
 		}
 	})
+	t.Run("a poll that looks for an earlier answer waits for that", func(t *testing.T) {
+		ps := newPolls()
+		p, _ := ps.add(pollOf("s", "p", 1))
+		if !p.Recall || ps.reserve(1, work, "") != nil {
+			t.Error("it takes a new task first")
+		}
+		ps.served("s", "p")
+		if p.closed {
+			t.Error("it was closed on account of what it looks for")
+		}
+	})
+	t.Run("a poll that was served elsewhere is closed", func(t *testing.T) {
+		ps := newPolls()
+		p := open(ps, "1", 1)
+		ps.served("s-1", "1")
+		if got, ok := ps.answered(p, false); !ok || len(got) != 0 {
+			t.Errorf("answered %v with %d tasks", ok, len(got))
+		}
+	})
 	t.Run("a claim leaves out the youngest", func(t *testing.T) {
 		ps := newPolls()
 		for i := range 10 {
@@ -213,6 +233,34 @@ func TestPolls(t *testing.T) {
 				t.Error("a session that was away may have polled elsewhere")
 			}
 		})
+	})
+}
+
+func TestContacts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		n := c.join("a")
+		touch := func(session string) []string {
+			gone, err := n.Touch(t.Context(), []store.Touch{{Session: session}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return gone
+		}
+		touch("here")
+		touch("nobody")
+		time.Sleep(1500 * time.Millisecond)
+		c.db.do(func() {
+			if at := c.db.sessions["here"]; time.Since(at) < 1400*time.Millisecond {
+				t.Errorf("contact was written as %v ago", time.Since(at))
+			}
+		})
+		if gone := touch("here"); len(gone) != 0 {
+			t.Errorf("gone: %v", gone)
+		}
+		if gone := touch("nobody"); len(gone) != 1 {
+			t.Error("a session that does not exist was not told of")
+		}
 	})
 }
 
