@@ -50,24 +50,24 @@ type Document struct {
 // and as YAML otherwise. It gives all problems that it finds; where one of them
 // is an error, the document is nil.
 func Parse(text []byte, opts Options) (*Document, Problems) {
-	if opts.MaxBytes <= 0 {
-		opts.MaxBytes = DefaultMaxBytes
-	}
 	r := &report{}
-	doc := parse(text, opts, r)
+	doc := parse(text, opts.withDefaults(), r)
 	if r.errors > 0 {
 		return nil, r.problems
 	}
 	return doc, r.problems
 }
 
-func parse(text []byte, opts Options, r *report) *Document {
-	if len(text) > opts.MaxBytes {
-		r.errorf(root, RuleTooLarge, "The document has %d bytes; %d are allowed.", len(text), opts.MaxBytes)
-		return nil
+func (o Options) withDefaults() Options {
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = DefaultMaxBytes
 	}
-	v, ok := read(text, r)
-	if !ok || !bounded(v, opts, r) {
+	return o
+}
+
+func parse(text []byte, opts Options, r *report) *Document {
+	v, ok := readWithin(text, opts, r)
+	if !ok {
 		return nil
 	}
 	o, ok := v.(*expr.Object)
@@ -78,6 +78,16 @@ func parse(text []byte, opts Options, r *report) *Document {
 	b := builder{report: r, strict: opts.Strict, names: map[string]*State{}}
 	machine := b.document(o)
 	return &Document{Machine: machine, Normalised: expr.Marshal(v), Hash: hash(v)}
+}
+
+// readWithin makes a value of a text, and reports what is beyond its limits.
+func readWithin(text []byte, opts Options, r *report) (expr.Value, bool) {
+	if len(text) > opts.MaxBytes {
+		r.errorf(root, RuleTooLarge, "The document has %d bytes; %d are allowed.", len(text), opts.MaxBytes)
+		return nil, false
+	}
+	v, ok := read(text, r)
+	return v, ok && bounded(v, opts, r)
 }
 
 // bounded checks what only the value shows: the anchors of YAML may expand to
