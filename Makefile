@@ -28,6 +28,7 @@ test: ## all tests, and 5 s of each fuzz target
 	go vet ./...
 	go test -timeout $(TIMEOUT) -race $(RACE)
 	go test -timeout $(TIMEOUT) $(PLAIN)
+	go test -count 1 -v -run TestRecordings ./local/conformance
 	bash local/fuzz.sh $(FUZZTIME)
 
 soak: export ORRERY_SOAK := 1

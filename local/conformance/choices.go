@@ -23,11 +23,11 @@ func runChoice(line []byte, n int) (verdict, error) {
 		return verdict{}, err
 	}
 	v := verdict{id: fmt.Sprintf("%s:%d", c.ID, n)}
-	doc, err := expr.Parse(c.Definition)
+	text, err := expr.Parse(c.Definition)
 	if err != nil {
 		return v, err
 	}
-	m, resources, reason, err := machine(doc)
+	d, reason, err := documentOf(text)
 	switch {
 	case reason != "":
 		v.skip = reason
@@ -36,7 +36,7 @@ func runChoice(line []byte, n int) (verdict, error) {
 		v.fail = err.Error()
 		return v, nil
 	}
-	x, err := run(m, resources, c.Input, nil)
+	r, err := d.run(c.Input, answers{})
 	if err != nil {
 		v.fail = err.Error()
 		return v, nil
@@ -45,7 +45,7 @@ func runChoice(line []byte, n int) (verdict, error) {
 	if err != nil {
 		return v, err
 	}
-	end := x.s.End()
+	end := r.State.End()
 	if end.Output == nil {
 		v.fail = fmt.Sprintf("ended %s: %s: %s", end.Status, end.Error, end.Cause)
 		return v, nil

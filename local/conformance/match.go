@@ -5,18 +5,26 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/orrery-dev/orrery/shared/expr"
 )
 
 // matcher compares what was recorded with what we got. Values that differ from run to run are placeholders in the
 // recording; a numbered one stands for the same text wherever it occurs in a case.
-type matcher struct{ bound map[string]string }
+type matcher struct {
+	bound map[string]string
+	// given are the texts that placeholders stand for in the recorded input, where it holds some: ours is the one to use.
+	given map[string]string
+}
 
-func newMatcher() *matcher { return &matcher{bound: map[string]string{}} }
+func newMatcher() *matcher { return &matcher{bound: map[string]string{}, given: map[string]string{}} }
 
-// wildcards match anything where they are a whole value.
-var wildcards = []string{"date", "timestamp", "snf_role_arn", "lambda_function_name", "bucket-name", "map_run_arn", "start-time", "entered-time"}
+// wildcards match anything where they are a whole value, and times match any time: times are not compared.
+var (
+	wildcards = []string{"date", "timestamp", "snf_role_arn", "lambda_function_name", "bucket-name", "map_run_arn"}
+	times     = []string{"start-time", "entered-time"}
+)
 
 var (
 	placeholder = regexp.MustCompile(`<[^<>]*>`)
@@ -41,7 +49,7 @@ func (m *matcher) value(at string, want, got expr.Value) string {
 	switch want := want.(type) {
 	case string:
 		text, ok := got.(string)
-		if ok && m.text(want, text) || slices.Contains(wildcards, want) {
+		if ok && (m.text(want, text) || slices.Contains(times, want) && isTime(text)) || slices.Contains(wildcards, want) {
 			return ""
 		}
 	case *expr.Object:
@@ -102,17 +110,53 @@ func (m *matcher) text(want, got string) bool {
 	for _, at := range placeholder.FindAllStringIndex(want, -1) {
 		name := want[at[0]:at[1]]
 		pattern.WriteString(regexp.QuoteMeta(want[from:at[0]]))
-		if name == "<timestamp>" {
-			pattern.WriteString(`([0-9TZ.:+-]+)`)
-		} else {
-			pattern.WriteString(`([^/:]+)`)
+		pattern.WriteString(`([^/:]+`)
+		if text, ok := m.given[name]; ok {
+			pattern.WriteString("|" + regexp.QuoteMeta(text))
 		}
+		pattern.WriteString(")")
 		names = append(names, name)
 		from = at[1]
 	}
 	pattern.WriteString(regexp.QuoteMeta(want[from:]) + `$`)
 	found := regexp.MustCompile(pattern.String()).FindStringSubmatch(got)
 	return found != nil && m.bind(names, found[1:])
+}
+
+// learn finds what the placeholders of the recorded input stand for in ours.
+func (m *matcher) learn(history []recordedEvent, input []byte) {
+	ours, err := expr.Parse(input)
+	if err != nil || len(history) == 0 {
+		return
+	}
+	recorded, _ := history[0].details.Get("input")
+	m.learnFrom(decoded(recorded), ours)
+}
+
+func (m *matcher) learnFrom(want, got expr.Value) {
+	switch want := want.(type) {
+	case string:
+		text, ok := got.(string)
+		if ok && placeholder.FindString(want) == want && want != "" {
+			m.given[want] = text
+		}
+	case []expr.Value:
+		got, _ := got.([]expr.Value)
+		for i := range min(len(want), len(got)) {
+			m.learnFrom(want[i], got[i])
+		}
+	case *expr.Object:
+		got, _ := got.(*expr.Object)
+		for name, w := range want.All() {
+			g, _ := got.Get(name)
+			m.learnFrom(w, g)
+		}
+	}
+}
+
+func isTime(text string) bool {
+	_, err := time.Parse(time.RFC3339, text)
+	return err == nil
 }
 
 // bind holds numbered placeholders to one text each.

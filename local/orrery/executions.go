@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -14,9 +13,6 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/wire"
 )
-
-// errNotSucceeded ends wait with status 1 after its answer has been printed.
-var errNotSucceeded = errors.New("the execution did not succeed")
 
 func (c *cli) start() *cobra.Command {
 	var req wire.StartRequest
@@ -227,7 +223,7 @@ func (c *cli) waitFor(cmd *cobra.Command, id string, timeout time.Duration) erro
 		}
 	})
 	if err == nil && r.Status != wire.Succeeded {
-		err = errNotSucceeded
+		err = errNo
 	}
 	return err
 }
@@ -309,7 +305,7 @@ func (c *cli) payload(arg string) (json.RawMessage, error) {
 		}
 	}
 	if !json.Valid(text) {
-		return nil, usageError{fmt.Errorf("%q is not JSON", compact(text))}
+		return nil, usageError{fmt.Errorf("%.100q is not JSON", text)}
 	}
 	return text, nil
 }

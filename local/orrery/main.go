@@ -1,8 +1,9 @@
-// Command orrery talks to a running Orrery: it publishes workflows, starts executions and shows what they do. It prints
-// tables for people, and with --json the API's own answers for programs.
+// Command orrery talks to a running Orrery: it publishes workflows, starts executions and shows what they do. It also tries
+// documents on this machine alone, without a server: validate, test-state, run and replay. It prints tables for people, and
+// with --json the API's own answers for programs.
 //
-// It ends with status 0 when it did what was asked, 1 when the server or the execution says no (the reason is on the
-// standard error), and 2 when the command line is wrong.
+// It ends with status 0 when it did what was asked, 1 when the server, the document or the execution says no (the reason is
+// on the standard error), and 2 when what it was given cannot be carried out: the command line, a file or a script.
 package main
 
 import (
@@ -22,39 +23,49 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	c := &cli{out: os.Stdout, in: os.Stdin}
-	os.Exit(report(c.root().ExecuteContext(ctx)))
+	c := &cli{out: os.Stdout, errs: os.Stderr, in: os.Stdin}
+	os.Exit(c.report(c.root().ExecuteContext(ctx)))
 }
 
 // report prints err for a person and gives the exit status.
-func report(err error) int {
+func (c *cli) report(err error) int {
 	var refused *wire.Error
 	var usage usageError
+	var given givenError
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errNotSucceeded):
+	case errors.Is(err, errNo):
 		return 1
+	case errors.As(err, &given):
+		fmt.Fprintf(c.errs, "orrery: %s\n", err)
+		return 2
 	case errors.As(err, &refused):
-		fmt.Fprintf(os.Stderr, "orrery: %s (%s)\n", refused.Message, refused.Code)
+		fmt.Fprintf(c.errs, "orrery: %s (%s)\n", refused.Message, refused.Code)
 		for _, d := range refused.Details {
-			fmt.Fprintf(os.Stderr, "  %s: %s", d.Field, d.Rule)
+			fmt.Fprintf(c.errs, "  %s: %s", d.Field, d.Rule)
 			if d.Message != "" {
-				fmt.Fprintf(os.Stderr, ": %s", d.Message)
+				fmt.Fprintf(c.errs, ": %s", d.Message)
 			}
-			fmt.Fprintln(os.Stderr)
+			fmt.Fprintln(c.errs)
 		}
 		return 1
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "orrery: %s; see 'orrery --help'\n", err)
+		fmt.Fprintf(c.errs, "orrery: %s; see 'orrery --help'\n", err)
 		return 2
 	}
-	fmt.Fprintf(os.Stderr, "orrery: %s\n", err)
+	fmt.Fprintf(c.errs, "orrery: %s\n", err)
 	return 1
 }
 
 // usageError is a command line that cannot be carried out.
 type usageError struct{ error }
+
+// givenError is a file or a script that cannot be carried out.
+type givenError struct{ error }
+
+// errNo ends a command with status 1 after its answer, which says no, has been printed.
+var errNo = errors.New("the answer is no")
 
 func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
@@ -72,6 +83,7 @@ func (c *cli) root() *cobra.Command {
 		c.publish(), c.workflows(),
 		c.start(), c.list(), c.show(), c.history(), c.wait(), c.signal(), c.cancel(),
 		c.nodes(), c.workers(), c.queues(), c.schedules(), c.version(),
+		c.validate(), c.testState(), c.run(), c.replay(),
 	)
 	for _, sub := range root.Commands() {
 		if check := sub.Args; check != nil {

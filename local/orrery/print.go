@@ -17,6 +17,7 @@ type cli struct {
 	client wire.Client
 	json   bool
 	out    io.Writer
+	errs   io.Writer
 	in     io.Reader
 }
 

@@ -1,0 +1,223 @@
+package trial
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/decide"
+	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/history"
+)
+
+// Judgement is what became of a replay.
+type Judgement string
+
+// The judgements.
+const (
+	// Same: the version decides every turn as it was recorded.
+	Same Judgement = "same"
+	// Differs: it decides a turn otherwise.
+	Differs Judgement = "differs"
+	// Unclear: the recording does not tell enough to say.
+	Unclear Judgement = "unclear"
+)
+
+// Verdict is a judgement with its reason. Its other fields say where the first difference is, and are zero for Same.
+type Verdict struct {
+	Judgement Judgement
+	Turn      history.Seq
+	Event     history.EventID
+	At        history.Time
+	// Type and Unit are those of the recorded event.
+	Type string
+	Unit history.UnitKey
+	// Field is what of the event differs, Recorded and Now what it was and is; empty where the difference is another one.
+	Field, Recorded, Now string
+	// Message says it in one sentence.
+	Message string
+}
+
+// maxLate is how much later than its time a turn may be recorded before it counts as a sign of something else.
+const maxLate = time.Minute
+
+// seeds are how many other draws are tried, to find what chance decides.
+const seeds = 16
+
+// Replay lets a version of a document decide a recorded history again, turn by turn, and gives the first difference. What
+// was drawn by chance is in no command: a value that another draw would change is taken as it was recorded, where the
+// recording has the events themselves, and is Unclear where it does not. Check is asked between turns whether to go on.
+func Replay(m *definition.Machine, rec *Recording, check func() error) (Verdict, error) {
+	r := &replayer{m: m, rec: rec, resources: rec.resources(), folded: history.New()}
+	for i := range rec.Turns {
+		if check != nil {
+			if err := check(); err != nil {
+				return Verdict{}, err
+			}
+		}
+		v, err := r.turn(i)
+		if err != nil || v.Judgement != Same {
+			return v, err
+		}
+	}
+	return Verdict{Judgement: Same}, nil
+}
+
+type replayer struct {
+	m   *definition.Machine
+	rec *Recording
+	// resources tells whether events of the recording say what their resource is.
+	resources bool
+	// s is the state that the version decides on, nil before the first turn.
+	s *history.State
+	// folded describes: where the recording has its events, it is their fold, else that of the version's own.
+	folded *history.State
+}
+
+// turn replays one turn. S and folded are those after it, where the verdict is Same.
+func (r *replayer) turn(i int) (Verdict, error) {
+	turn := &r.rec.Turns[i]
+	if turn.Events == nil {
+		return r.shownTurn(i, turn)
+	}
+	t, err := r.decide(r.s, turn, 0, &r.s)
+	if err != nil {
+		return cannot(turn, err), nil
+	}
+	equal := bytes.Equal(history.EncodeEvents(t.Events), history.EncodeEvents(turn.Events))
+	if !equal || r.resources { // equal events may still be of other resources
+		v, err := r.compare(turn, t, r.before(i))
+		if err != nil || v.Judgement != Same {
+			return v, err
+		}
+	}
+	if err := r.folded.Apply(turn.Seq, turn.At, t.FirstEvent, turn.Events); err != nil {
+		return Verdict{}, err
+	}
+	if !equal {
+		r.s, err = history.Restore(r.folded.Snapshot())
+	}
+	return Verdict{Judgement: Same}, err
+}
+
+// shownTurn replays a turn of which only what the API shows is known.
+func (r *replayer) shownTurn(i int, turn *Recorded) (Verdict, error) {
+	if v := r.pauses(turn); v.Judgement != Same {
+		return v, nil
+	}
+	if v := r.late(turn); v.Judgement != Same {
+		return v, nil
+	}
+	from := r.before(i)
+	t, err := r.decide(r.s, turn, 0, &r.s)
+	if err != nil {
+		return cannot(turn, err), nil
+	}
+	v, err := r.compare(turn, t, from)
+	if err != nil || v.Judgement != Same {
+		return v, err
+	}
+	return v, r.folded.Apply(t.Seq, t.At, t.FirstEvent, t.Events)
+}
+
+// before makes the state before a turn, as often as it is asked.
+type before func() (*history.State, error)
+
+func (r *replayer) before(turn int) before {
+	if turn == 0 {
+		return func() (*history.State, error) { return history.New(), nil }
+	}
+	data := r.folded.Snapshot()
+	return func() (*history.State, error) { return history.Restore(data) }
+}
+
+// decide lets the version decide a turn on s; after is the state after it.
+func (r *replayer) decide(s *history.State, turn *Recorded, seed uint64, after **history.State) (history.Turn, error) {
+	var t history.Turn
+	var err error
+	var handed map[history.UnitKey]history.Claim
+	if s == nil || s.Status() == 0 {
+		start := r.rec.Start
+		start.Seed = seed
+		_, handed = derive(history.New(), turn, seed)
+		s, t, err = decide.Start(r.m, 1, start, turn.At)
+	} else {
+		var cmds []history.Command
+		cmds, handed = derive(s, turn, seed)
+		t, err = decide.Handle(r.m, s, cmds, turn.At)
+	}
+	*after = s
+	if err != nil {
+		return t, err
+	}
+	return t, r.handOver(s, &t, handed)
+}
+
+// handOver gives what the turn offers to those who took it in the same turn.
+func (r *replayer) handOver(s *history.State, t *history.Turn, handed map[history.UnitKey]history.Claim) error {
+	for i := range t.Offers {
+		if claim, ok := handed[t.Offers[i].Unit]; ok {
+			if err := decide.HandOver(r.m, s, t, i, claim); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// late looks whether the version would have gone on by itself long before the recorded turn.
+func (r *replayer) late(turn *Recorded) Verdict {
+	if r.s == nil {
+		return Verdict{Judgement: Same}
+	}
+	for unit, at := range heard(r.s, turn) {
+		r.s.Heard(unit, at)
+	}
+	wake := r.s.WakeAt()
+	if wake == 0 || turn.At.Sub(wake) <= maxLate {
+		return Verdict{Judgement: Same}
+	}
+	v := verdictAt(turn, 0, Unclear)
+	v.Message = fmt.Sprintf("the turn was recorded %s after the time at which this version goes on by itself: it was late, or this version waits less",
+		turn.At.Sub(wake))
+	return v
+}
+
+// pauses looks whether the turn ends a pause before the version would, whose length chance decides.
+func (r *replayer) pauses(turn *Recorded) Verdict {
+	if r.s == nil {
+		return Verdict{Judgement: Same}
+	}
+	for i := range turn.Views {
+		u := r.s.Unit(turn.Views[i].Unit)
+		if u == nil || u.Phase() != history.PhaseRetrying {
+			continue
+		}
+		view, _ := u.View()
+		if st := r.m.Find(view.State); view.Deadline > turn.At && st != nil && slices.ContainsFunc(st.Retry, isDrawn) {
+			v := verdictAt(turn, i, Unclear)
+			v.Message = "the pause before this try is drawn by chance, and the recording does not have its events themselves"
+			return v
+		}
+	}
+	return Verdict{Judgement: Same}
+}
+
+func isDrawn(r definition.Retrier) bool { return r.FullJitter }
+
+// cannot is the verdict on a version that cannot decide a turn at all.
+func cannot(turn *Recorded, err error) Verdict {
+	v := verdictAt(turn, 0, Differs)
+	v.Message = fmt.Sprintf("this version cannot go on: %v", err)
+	return v
+}
+
+// verdictAt is a verdict about the i-th event of a turn, or about its last one where it has fewer.
+func verdictAt(turn *Recorded, i int, j Judgement) Verdict {
+	v := Verdict{Judgement: j, Turn: turn.Seq, At: turn.At}
+	if i = min(i, len(turn.Views)-1); i >= 0 {
+		v.Event, v.Type, v.Unit = turn.Views[i].ID, turn.Views[i].Type, turn.Views[i].Unit
+	}
+	return v
+}

@@ -1,0 +1,188 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/history"
+)
+
+const begin history.Time = 1_796_000_000_000
+
+// play runs a document against a script.
+func play(t *testing.T, document, script string, o Options) (*Run, error) {
+	t.Helper()
+	world, problems := ParseScript([]byte(script))
+	if world == nil {
+		t.Fatalf("script: %v", problems)
+	}
+	o.At, o.Comings = begin, world.Comings
+	o.Start.Namespace, o.Start.Name, o.Start.Workflow = "ns", "run", "wf"
+	if o.Start.Input == nil {
+		o.Start.Input = []byte("{}")
+	}
+	return Execute(machineOf(t, document), world, o)
+}
+
+// story lists the events of a run with the clock of each.
+func story(r *Run) string {
+	var b strings.Builder
+	for _, turn := range r.Turns {
+		for _, v := range turn.Views {
+			fmt.Fprintf(&b, "%s %s %s\n", turn.At.Sub(r.Start), v.Type, v.Unit)
+		}
+	}
+	return b.String()
+}
+
+const oneTask = `{"StartAt":"T","States":{"T":{"Type":"Task","Resource":"task:t","HeartbeatSeconds":5,"TimeoutSeconds":90,"End":true}}}`
+
+func TestAWorkerBeatsUntilItAnswers(t *testing.T) {
+	r, err := play(t, oneTask, `{"tasks":{"t":[{"output":1,"after":"80s"}]}}`, Options{})
+	if err != nil || r.State.Status() != history.Succeeded || r.Clock() != 80*time.Second {
+		t.Fatalf("%v\n%s", err, story(r))
+	}
+	if len(r.Turns) != 3 {
+		t.Errorf("%d turns: heartbeats are none\n%s", len(r.Turns), story(r))
+	}
+	r, err = play(t, oneTask, `{"tasks":{"t":[{"silent":true}]}}`, Options{})
+	if err != nil || r.State.Status() != history.Failed || r.Clock() != 5*time.Second {
+		t.Errorf("silent: %v\n%s", err, story(r))
+	}
+	r, err = play(t, oneTask, `{"tasks":{"t":[{"output":1,"after":"91s"}]}}`, Options{})
+	if err != nil || r.State.Status() != history.Failed || r.Clock() != 90*time.Second {
+		t.Errorf("too late: %v\n%s", err, story(r))
+	}
+	r, err = play(t, oneTask, `{"tasks":{"t":[{"output":1,"after":"90s"}]}}`, Options{})
+	if err != nil || r.State.Status() != history.Succeeded {
+		t.Errorf("an answer at the last moment: %v\n%s", err, story(r))
+	}
+}
+
+// TestWhatHappensAtOnceIsOneTurn: claims of one time share a turn, and so do reports; what comes from outside does not.
+func TestWhatHappensAtOnceIsOneTurn(t *testing.T) {
+	const document = `{"StartAt":"M","States":{"M":{"Type":"Map","End":true,"ItemProcessor":{"StartAt":"T","States":{
+		"T":{"Type":"Task","Resource":"task:t","End":true}}}}}}`
+	r, err := play(t, document, `{"tasks":{"t":[{"output":1,"after":1,"times":3}]},
+		"signals":[{"name":"a","after":1},{"name":"b","after":1}]}`, Options{Start: history.Start{Input: []byte("[1,2,3]")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var turns []string
+	for _, turn := range r.Turns {
+		turns = append(turns, fmt.Sprintf("%s x%d", turn.Views[0].Type, len(turn.Views)))
+	}
+	if got, want := strings.Join(turns, ", "), "ExecutionStarted x12, TaskStarted x3, TaskSucceeded x12"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if len(r.Notes) != 2 || !strings.Contains(r.Notes[0], "the signal a, 1s after the start, had no effect") {
+		t.Errorf("notes: %q", r.Notes)
+	}
+}
+
+func TestTheSameRunTwice(t *testing.T) {
+	const document = `{"StartAt":"P","States":{"P":{"Type":"Pass","Parameters":{"id.$":"States.UUID()"},"Next":"T"},
+		"T":{"Type":"Task","Resource":"task:t","Retry":[{"ErrorEquals":["States.ALL"],"JitterStrategy":"FULL"}],"End":true}}}`
+	const script = `{"tasks":{"t":[{"error":"E","times":2},{"output":1}]}}`
+	run := func(seed uint64) string {
+		r, err := play(t, document, script, Options{Start: history.Start{Seed: seed}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return story(r) + string(r.Turns[0].Views[2].Data())
+	}
+	if run(1) != run(1) {
+		t.Error("one seed, two runs")
+	}
+	if run(1) == run(2) {
+		t.Error("two seeds, one run")
+	}
+}
+
+func TestSignalsAndWords(t *testing.T) {
+	const document = `{"StartAt":"S","States":{"S":{"Type":"Task","Resource":"signal:go","Next":"T"},
+		"T":{"Type":"Task","Resource":"task:t","MaxRedeliveries":0,"End":true}}}`
+	r, err := play(t, document, `{"signals":[{"name":"go","after":"1h","payload":7}],
+		"tasks":{"t":[{"uncertain":"?"},{"output":2}]},
+		"resolve":[{"unit":"T","after":"30m","as":"retry"},{"unit":"T","after":"2h","as":"retry"}]}`, Options{})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, story(r))
+	}
+	if got := string(r.State.End().Output); got != "2" || r.Clock() != 2*time.Hour {
+		t.Errorf("%s after %s\n%s", got, r.Clock(), story(r))
+	}
+	if len(r.Notes) != 1 || r.Notes[0] != "the word on unit T was refused: there is no open unit T" {
+		t.Errorf("%q", r.Notes)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	const loop = `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"A"}}}`
+	const grows = `{"StartAt":"A","States":{"A":{"Type":"Pass","Result":"0123456789","ResultPath":"$.x","Next":"A"}}}`
+	const waits = `{"StartAt":"A","States":{"A":{"Type":"Wait","Seconds":86400,"Next":"A"}}}`
+	for _, c := range []struct {
+		document string
+		limits   Limits
+		want     string
+	}{
+		{loop, Limits{Turns: 3}, "stopped after 3 turns"},
+		{loop, Limits{Events: 2000}, "stopped after 2000 events"},
+		{grows, Limits{Bytes: 10_000}, "stopped after 10000 bytes of history"},
+		{waits, Limits{Span: 60 * time.Hour}, "stopped: the clock would have to go on for 72h0m0s, 60h0m0s are allowed"},
+	} {
+		r, err := play(t, c.document, "{}", Options{Limits: c.limits})
+		if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c.limits, err)
+		}
+		if r == nil || len(r.Turns) == 0 {
+			t.Errorf("%+v: the run does not show how far it came", c.limits)
+		}
+	}
+}
+
+func TestCheckEndsARun(t *testing.T) {
+	enough := errors.New("enough")
+	left := 2
+	_, err := play(t, `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"A"}}}`, "{}", Options{Check: func() error {
+		if left--; left < 0 {
+			return enough
+		}
+		return nil
+	}})
+	if !errors.Is(err, enough) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAnswersThatAreMissing(t *testing.T) {
+	_, err := play(t, oneTask, "{}", Options{})
+	var missing *NoAnswerError
+	if !errors.As(err, &missing) || missing.Task != "t@1" || missing.Offer.Unit != "T" || missing.Used != "" {
+		t.Errorf("%v", err)
+	}
+	_, err = play(t, oneTask, `{"units":{"T":[{"lost":"gone"}]},"tasks":{"t":[{"output":1}]}}`, Options{})
+	want := `the script has no answer for attempt 1, redelivery 1, of T: the 1 under units: "T" are used up`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestAnExecutionThatWaitsForNothing(t *testing.T) {
+	const document = `{"StartAt":"M","States":{"M":{"Type":"Map","End":true,"ItemProcessor":{"StartAt":"T","States":{
+		"T":{"Type":"Task","Resource":"task:t","End":true}}}}}}`
+	_, err := play(t, document, `{"tasks":{"t":[{"silent":true,"times":"always"}]}}`, Options{Start: history.Start{Input: []byte("[1,2,3,4,5,6,7]")}})
+	want := "the execution waits for what does not come: M[0]/T for task:t (dispatched), M[1]/T for task:t (dispatched), " +
+		"M[2]/T for task:t (dispatched), M[3]/T for task:t (dispatched), M[4]/T for task:t (dispatched), and more"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestInputThatIsNoJSON(t *testing.T) {
+	if r, err := play(t, oneTask, "{}", Options{Start: history.Start{Input: []byte("{")}}); r != nil || err == nil {
+		t.Errorf("%v %v", r, err)
+	}
+}
