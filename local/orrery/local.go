@@ -60,8 +60,8 @@ func refused(name string, problems definition.Problems) error {
 	return givenError{errors.New(text.String())}
 }
 
-// instant reads a time; now where there is none.
-func instant(text string) (history.Time, error) {
+// clockAt reads a time; now where there is none.
+func clockAt(text string) (history.Time, error) {
 	if text == "" {
 		return history.TimeOf(time.Now()), nil
 	}

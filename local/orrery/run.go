@@ -112,7 +112,7 @@ func (c *cli) runOptions(f runFlags) (*trial.Script, trial.Options, error) {
 		return nil, o, err
 	}
 	o.Comings = script.Comings
-	if o.At, err = instant(f.at); err != nil {
+	if o.At, err = clockAt(f.at); err != nil {
 		return nil, o, err
 	}
 	input, err := c.payload(f.input)

@@ -24,11 +24,13 @@ type stateTrial struct {
 	Error    *wire.ExecutionError `json:"error,omitempty"`
 	Assigned json.RawMessage      `json:"assigned,omitempty"`
 	// Retrier and Catcher are indexes in Retry and Catch.
-	Retrier *int            `json:"retrier,omitempty"`
-	Catcher *int            `json:"catcher,omitempty"`
-	PauseMS int64           `json:"pause_ms,omitempty"`
-	WaitMS  int64           `json:"wait_ms,omitempty"`
-	Steps   json.RawMessage `json:"steps,omitempty"`
+	Retrier *int  `json:"retrier,omitempty"`
+	Catcher *int  `json:"catcher,omitempty"`
+	PauseMS int64 `json:"pause_ms,omitempty"`
+	// Undo is what the compensation of the state would be given.
+	Undo   json.RawMessage `json:"undo,omitempty"`
+	WaitMS int64           `json:"wait_ms,omitempty"`
+	Steps  json.RawMessage `json:"steps,omitempty"`
 }
 
 // stateFlags are the flags of test-state, as given.
@@ -97,7 +99,7 @@ func (c *cli) stateRequest(file string, f stateFlags) (trial.StateRequest, error
 	if q.Text, err = c.readFile(file); err != nil {
 		return q, givenError{err}
 	}
-	if q.At, err = instant(f.at); err != nil {
+	if q.At, err = clockAt(f.at); err != nil {
 		return q, err
 	}
 	var result json.RawMessage
@@ -137,7 +139,8 @@ func stateError(file string, err error) error {
 
 func stateAnswer(r *trial.StateResult, steps bool) stateTrial {
 	a := stateTrial{
-		Status: r.Status, Output: r.Output, Next: r.Next, Assigned: r.Assigned, PauseMS: r.Pause.Milliseconds(), WaitMS: r.Waited.Milliseconds(),
+		Status: r.Status, Output: r.Output, Next: r.Next, Assigned: r.Assigned, Undo: r.Undo,
+		PauseMS: r.Pause.Milliseconds(), WaitMS: r.Waited.Milliseconds(),
 	}
 	if r.Status != trial.Succeeded {
 		a.Error = &wire.ExecutionError{Code: r.Error, Message: r.Cause}
@@ -176,6 +179,9 @@ func showState(t *table, a stateTrial, r *trial.StateResult) {
 	}
 	if a.Assigned != nil {
 		t.row("assigned", string(a.Assigned))
+	}
+	if a.Undo != nil {
+		t.row("undo with", string(a.Undo))
 	}
 	switch {
 	case a.Next != "":

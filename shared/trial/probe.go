@@ -2,7 +2,6 @@ package trial
 
 import (
 	"strings"
-	"time"
 
 	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/expr"
@@ -38,6 +37,9 @@ func (p *probe) around(st *definition.State, q StateRequest) *definition.State {
 	c.IdempotencyKey = probed(p, st.IdempotencyKey)
 	c.Seconds, c.Timestamp = probed(p, st.Seconds), probed(p, st.Timestamp)
 	c.Error, c.Cause = probed(p, st.Error), probed(p, st.Cause)
+	if u := st.Compensate; u != nil {
+		c.Compensate = &definition.Compensation{Arguments: probed(p, u.Arguments), Task: u.Task}
+	}
 	c.Choices = make([]definition.Rule, len(st.Choices))
 	for i, r := range st.Choices {
 		c.Choices[i] = definition.Rule{Rule: probedRule{r.Rule, p}, Next: r.Next}
@@ -213,7 +215,7 @@ func (c probedCatcher) Leave(sc *expr.Scope, name, cause string) (expr.Exit, err
 }
 
 // probed looks at a field; nil stays nil.
-func probed[T int64 | string | time.Time](p *probe, f expr.Field[T]) expr.Field[T] {
+func probed[T any](p *probe, f expr.Field[T]) expr.Field[T] {
 	if f == nil {
 		return nil
 	}

@@ -51,7 +51,7 @@ func (q *StateRequest) find() (state *expr.Object, name string, err error) {
 	return state, name, nil
 }
 
-// stateIn finds a state by its name, at any depth; nil where there is none.
+// stateIn finds a state by its name in a machine or a list of machines, at any depth; nil where there is none.
 func stateIn(v expr.Value, name string) *expr.Object {
 	switch v := v.(type) {
 	case []expr.Value:
@@ -67,17 +67,29 @@ func stateIn(v expr.Value, name string) *expr.Object {
 			o, _ := found.(*expr.Object)
 			return o
 		}
-		for _, inner := range all.All() {
-			o, _ := inner.(*expr.Object)
-			for _, field := range []string{"Branches", "ItemProcessor", "Iterator"} {
-				machines, _ := o.Get(field)
-				if found := stateIn(machines, name); found != nil {
-					return found
-				}
+		return stateIn(machinesIn(v, all), name)
+	}
+	return nil
+}
+
+// machinesIn lists the machines inside a machine: those of its states, and for a document those that run beside it.
+func machinesIn(machine, states *expr.Object) []expr.Value {
+	var list []expr.Value
+	for _, state := range states.All() {
+		o, _ := state.(*expr.Object)
+		for _, field := range []string{"Branches", "ItemProcessor", "Iterator"} {
+			if inner, ok := o.Get(field); ok {
+				list = append(list, inner)
 			}
 		}
 	}
-	return nil
+	handlers, _ := machine.Get("OnSignal")
+	bySignal, _ := handlers.(*expr.Object)
+	for _, inner := range bySignal.All() {
+		list = append(list, inner)
+	}
+	cleanup, _ := machine.Get("Cleanup")
+	return append(list, cleanup)
 }
 
 func onlyNotBuilt(problems definition.Problems) bool {

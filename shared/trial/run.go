@@ -86,6 +86,15 @@ func resourceOf(m *definition.Machine, state string) string {
 	return ""
 }
 
+// taskOf is the Task whose unit a visit is: its state, or the compensation of that.
+func taskOf(m *definition.Machine, v *history.Visit) *definition.State {
+	st := m.Find(v.State())
+	if v.Kind() == history.UndoState && st != nil && st.Compensate != nil {
+		return st.Compensate.Task
+	}
+	return st
+}
+
 // runner drives one execution.
 type runner struct {
 	m      *definition.Machine
@@ -154,7 +163,7 @@ func (x *runner) ask() error {
 			continue
 		}
 		a, err := x.world.Answer(Offer{
-			RowRef: o.RowRef, State: x.m.Find(v.State()), Input: o.Task.Input, Redelivery: o.Task.Redelivery,
+			RowRef: o.RowRef, State: taskOf(x.m, v), Input: o.Task.Input, Redelivery: o.Task.Redelivery,
 		})
 		if err != nil {
 			return err
@@ -268,16 +277,17 @@ const maxListed = 5
 // stuck is the error of an execution that waits for what never comes.
 func (x *runner) stuck() error {
 	var waits []string
-	for _, u := range x.r.State.OpenUnits() {
+	for _, v := range x.r.State.OpenVisits() {
 		if len(waits) == maxListed {
 			waits = append(waits, "and more")
 			break
 		}
-		what := fmt.Sprintf("%s for %s (%s)", u.Key, resourceOf(x.m, u.State), u.Status)
-		if u.Status == history.UnitUncertain {
-			what = fmt.Sprintf("%s for an operator's word (%s)", u.Key, u.Status)
+		_, status := v.Unit()
+		what := "an operator's word"
+		if st := taskOf(x.m, v); status != history.UnitUncertain && st != nil && st.Resource != nil {
+			what = st.Resource.Text
 		}
-		waits = append(waits, what)
+		waits = append(waits, fmt.Sprintf("%s for %s (%s)", v.Key(), what, status))
 	}
 	return fmt.Errorf("the execution waits for what does not come: %s", strings.Join(waits, ", "))
 }

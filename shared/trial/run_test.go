@@ -119,6 +119,24 @@ func TestSignalsAndWords(t *testing.T) {
 	}
 }
 
+// TestCompensationsAreAnswered: a compensation is a task of its own contract, and its unit has a key of its own.
+func TestCompensationsAreAnswered(t *testing.T) {
+	const document = `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"task:book","Compensate":{"Resource":"task:unbook"},"Next":"B"},
+		"B":{"Type":"Fail","Error":"No"}},"Cleanup":{"StartAt":"C","States":{"C":{"Type":"Task","Resource":"task:sweep","End":true}}}}`
+	r, err := play(t, document, `{"tasks":{"book":[{"output":1}],"unbook":[{"output":2,"after":"1m"}],"sweep":[{"output":3}]}}`, Options{})
+	if err != nil || r.State.Status() != history.Failed || r.Clock() != time.Minute {
+		t.Errorf("%v\n%s", err, story(r))
+	}
+	_, err = play(t, document, `{"tasks":{"book":[{"output":1}]}}`, Options{})
+	if want := `the script has no answer for attempt 1 of A/Compensate: give one under tasks: "unbook@1" or units: "A/Compensate"`; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	_, err = play(t, document, `{"tasks":{"book":[{"output":1}],"unbook":[{"silent":true}]}}`, Options{})
+	if want := "the execution waits for what does not come: A/Compensate for task:unbook (dispatched)"; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	const loop = `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"A"}}}`
 	const grows = `{"StartAt":"A","States":{"A":{"Type":"Pass","Result":"0123456789","ResultPath":"$.x","Next":"A"}}}`

@@ -72,6 +72,8 @@ type StateResult struct {
 	Catcher, Retrier int
 	// Pause is how long a Retriable failure rests.
 	Pause time.Duration
+	// Undo is what the compensation of a Task would be given, as JSON; nil where it has none.
+	Undo []byte
 	// Waited is how long a Wait has lasted.
 	Waited time.Duration
 	// Steps are the values on the way: input, afterInputPath, afterParameters, afterItemsPath, afterItemSelector, result,
@@ -251,6 +253,8 @@ func (t *stateTrial) event(ev history.Event, view history.View) {
 		if ev.Retrier > 0 {
 			t.r.Retrier = ev.Retrier - 1
 		}
+	case history.EventUndoable:
+		t.r.Undo = detail(view, "input")
 	case history.EventExited:
 		t.r.Output, t.r.Assigned = detail(view, "output"), detail(view, "assignedVariables")
 		if t.kind == definition.Wait {
@@ -262,9 +266,7 @@ func (t *stateTrial) event(ev history.Event, view history.View) {
 			return
 		}
 		t.r.Status = Failed
-		if !ev.Last {
-			t.r.Error, t.r.Cause = ev.Error, bare(t.name, ev.Cause)
-		}
+		t.r.Error, t.r.Cause = textDetail(view, "error"), bare(t.name, textDetail(view, "cause"))
 	}
 }
 

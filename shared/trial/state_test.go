@@ -32,6 +32,7 @@ func try(t *testing.T, q StateRequest) string {
 	add("output", string(r.Output))
 	add("next", r.Next)
 	add("assigned", string(r.Assigned))
+	add("undo", string(r.Undo))
 	add("error", r.Error)
 	add("cause", r.Cause)
 	if r.Catcher >= 0 {
@@ -114,6 +115,11 @@ func TestState(t *testing.T) {
 			`FAILED error=States.DataLimitExceeded cause=The state/task 'StateName' returned a result with a size exceeding the maximum number of bytes service limit.`},
 		{"signal", StateRequest{Text: []byte(`{"Type":"Task","Resource":"signal:s","End":true}`), Mock: result("7")}, `SUCCEEDED output=7`},
 
+		{"compensated", StateRequest{Text: []byte(`{"Type":"Task","Resource":"task:t","End":true,"Compensate":{"Resource":"task:u","Parameters":{"r.$":"$.Result","v.$":"$v"}}}`), Mock: result("7"), Variables: []byte(`{"v":1}`)},
+			`SUCCEEDED output=7 undo={"r":7,"v":1}`},
+		{"not compensated", StateRequest{Text: []byte(`{"Type":"Task","Resource":"task:t","End":true,"Compensate":{"Resource":"task:u"},"Catch":[{"ErrorEquals":["States.ALL"],"Compensate":true,"Next":"C"}]}`), Mock: fails("E", "c")},
+			`CAUGHT_ERROR output={"Error":"E","Cause":"c"} next=C error=E cause=c catcher=0`},
+
 		{"parallel", StateRequest{Text: []byte(parallel), Mock: result("[1,2]")}, `SUCCEEDED output={"a":1} next=N`},
 		{"map", StateRequest{Text: []byte(mapped), Input: []byte(`{"list":[1,2]}`), Mock: result("[1,2]"), Failures: 1}, `SUCCEEDED output=[1,2]`},
 		{"over the count", StateRequest{Text: []byte(mapped), Input: []byte(`{"list":[1,2,3,4]}`), Mock: result("[]"), Failures: 2},
@@ -160,6 +166,13 @@ func TestStateOfADocument(t *testing.T) {
 	mixed := `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"B"},"B":{"Type":"Pass","QueryLanguage":"JSONata","End":true}}}`
 	if got := try(t, StateRequest{Text: []byte(mixed), Name: "A"}); got != "SUCCEEDED output={} next=B" {
 		t.Errorf("%s", got)
+	}
+	beside := `{"StartAt":"A","States":{"A":{"Type":"Pass","End":true}},"OnSignal":{"x":{"StartAt":"X","States":{"X":{"Type":"Pass","Result":1,"End":true}}}},
+		"Cleanup":{"StartAt":"Z","States":{"Z":{"Type":"Pass","Result":2,"End":true}}}}`
+	for name, want := range map[string]string{"X": "SUCCEEDED output=1", "Z": "SUCCEEDED output=2"} {
+		if got := try(t, StateRequest{Text: []byte(beside), Name: name}); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 	language := `{"StartAt":"A","QueryLanguage":"JSONata","States":{"A":{"Type":"Pass","End":true}}}`
 	if _, err := State(StateRequest{Text: []byte(language), Name: "A"}); !errors.As(err, &invalid) || invalid.Problems[0].Rule != definition.RuleNotBuilt {

@@ -16,7 +16,7 @@ type World interface {
 // Offer is one hand-out of an attempt.
 type Offer struct {
 	history.RowRef
-	// State is the Task, as the document has it.
+	// State is the Task, as the document has it; for a compensation, that one's.
 	State *definition.State
 	// Input is what the worker gets, as JSON.
 	Input      []byte
