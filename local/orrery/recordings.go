@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/expr"
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/trial"
@@ -40,7 +41,7 @@ type stored struct {
 }
 
 // recordings reads the executions of a file.
-func (c *cli) recordings(file, name string, resource func(string) string) ([]recording, error) {
+func (c *cli) recordings(file, name string, was *definition.Machine) ([]recording, error) {
 	in, closeFile, err := c.open(file)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (c *cli) recordings(file, name string, resource func(string) string) ([]rec
 		err := values.Decode(&s)
 		switch {
 		case errors.Is(err, io.EOF):
-			fromRows, err := recordingsOf(rows, resource)
+			fromRows, err := recordingsOf(rows, was)
 			return append(list, fromRows...), err
 		case bounded.N <= 0:
 			return nil, fmt.Errorf("it is larger than %d bytes", maxRecordings)
@@ -71,7 +72,7 @@ func (c *cli) recordings(file, name string, resource func(string) string) ([]rec
 			}
 			rows[*s.Execution] = append(rows[*s.Execution], row)
 		default:
-			rec, err := s.page(history.Start{Namespace: c.namespace(), Name: name})
+			rec, err := s.page(history.Start{Namespace: c.namespace(), Name: name}, was)
 			if err != nil {
 				return nil, err
 			}
@@ -108,7 +109,7 @@ func (s *stored) row() (trial.Row, error) {
 }
 
 // recordingsOf makes recordings of rows, by execution.
-func recordingsOf(rows map[int64][]trial.Row, resource func(string) string) ([]recording, error) {
+func recordingsOf(rows map[int64][]trial.Row, was *definition.Machine) ([]recording, error) {
 	var ids []int64
 	for id, list := range rows {
 		ids = append(ids, id)
@@ -117,7 +118,7 @@ func recordingsOf(rows map[int64][]trial.Row, resource func(string) string) ([]r
 	slices.Sort(ids)
 	var list []recording
 	for _, id := range ids {
-		rec, err := trial.FromRows(rows[id], resource)
+		rec, err := trial.FromRows(rows[id], was)
 		if err != nil {
 			return nil, fmt.Errorf("execution %d: %w", id, err)
 		}
@@ -127,7 +128,7 @@ func recordingsOf(rows map[int64][]trial.Row, resource func(string) string) ([]r
 }
 
 // page makes a recording of what the API shows.
-func (s *stored) page(start history.Start) (*trial.Recording, error) {
+func (s *stored) page(start history.Start, was *definition.Machine) (*trial.Recording, error) {
 	var events []wire.Event
 	if err := json.Unmarshal(s.Events, &events); err != nil {
 		return nil, fmt.Errorf("it holds neither a history nor rows: %w", err)
@@ -148,7 +149,7 @@ func (s *stored) page(start history.Start) (*trial.Recording, error) {
 		last := &turns[len(turns)-1]
 		last.Views = append(last.Views, view)
 	}
-	return trial.FromViews(turns, start)
+	return trial.FromViews(turns, start, was)
 }
 
 func viewOf(e wire.Event) (history.View, error) {

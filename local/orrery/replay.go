@@ -44,9 +44,9 @@ func (c *cli) replay() *cobra.Command {
 			"first go another way. A FILE (- for the standard input) holds what 'orrery history --json' printed, or rows of the table of\n" +
 			"histories, each as one JSON object, of any number of executions:\n\n" +
 			"  psql -Atc 'select row_to_json(h) from orrery.history h order by execution, seq' > rows.jsonl\n\n" +
-			"Rows tell more: what was drawn by chance is followed as recorded. Resources are compared where --was names the document\n" +
-			"that the executions ran. The status is 0 if no execution would differ, 1 if one would or if that is unclear, and 2 if\n" +
-			"something cannot be read.",
+			"Rows tell more: what was drawn by chance is followed as recorded. --was names the document that the executions ran: with it,\n" +
+			"resources are compared, and failures that their workers forbade another try of are told apart. The status is 0 if no\n" +
+			"execution would differ, 1 if one would or if that is unclear, and 2 if something cannot be read.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.replayFiles(cmd, args, f) },
 	}
@@ -66,13 +66,17 @@ func (c *cli) replayFiles(cmd *cobra.Command, files []string, f replayFlags) err
 	if err != nil {
 		return err
 	}
-	resource, err := c.resources(f.was)
-	if err != nil {
-		return err
+	var was *definition.Machine
+	if f.was != "" {
+		ran, err := c.document(f.was, false)
+		if err != nil {
+			return err
+		}
+		was = ran.Machine
 	}
 	all := []replayed{}
 	for _, file := range files {
-		list, err := c.recordings(file, f.name, resource)
+		list, err := c.recordings(file, f.name, was)
 		if err != nil {
 			return givenError{fmt.Errorf("%s: %w", file, err)}
 		}
@@ -97,23 +101,6 @@ func (c *cli) replayFiles(cmd *cobra.Command, files []string, f replayFlags) err
 		return errNo
 	}
 	return nil
-}
-
-// resources gives the Resource of each Task of a document; nil without a document.
-func (c *cli) resources(name string) (func(state string) string, error) {
-	if name == "" {
-		return nil, nil
-	}
-	doc, err := c.document(name, false)
-	if err != nil {
-		return nil, err
-	}
-	return func(state string) string {
-		if s := doc.Machine.Find(state); s != nil && s.Resource != nil {
-			return s.Resource.Text
-		}
-		return ""
-	}, nil
 }
 
 func replayOne(m *definition.Machine, r recording, check func() error) (replayed, error) {

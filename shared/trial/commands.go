@@ -23,7 +23,7 @@ type commandsOf struct {
 }
 
 // derive gives the commands of a turn, and the claims of what it handed over.
-func derive(s *history.State, turn *Recorded, seed uint64) ([]history.Command, map[history.UnitKey]history.Claim) {
+func derive(s *history.State, turn *Recorded, how try) ([]history.Command, map[history.UnitKey]history.Claim) {
 	c := &commandsOf{s: s, turn: turn, follows: -1, handed: map[history.UnitKey]history.Claim{}}
 	for i := range turn.Views {
 		c.view(i)
@@ -32,7 +32,10 @@ func derive(s *history.State, turn *Recorded, seed uint64) ([]history.Command, m
 		c.clock()
 	}
 	for i := range c.cmds {
-		c.cmds[i].Seed = seed + uint64(i)<<32
+		c.cmds[i].Seed = how.seed + uint64(i)<<32
+		if f := c.cmds[i].Failure; f != nil {
+			f.NonRetryable = how.final
+		}
 	}
 	return c.cmds, c.handed
 }

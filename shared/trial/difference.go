@@ -3,6 +3,7 @@ package trial
 import (
 	"fmt"
 
+	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/expr"
 	"github.com/orrery-dev/orrery/shared/history"
 )
@@ -14,8 +15,8 @@ type draft struct {
 }
 
 // compare compares a recorded turn with the one that the version decides.
-func (r *replayer) compare(turn *Recorded, t history.Turn, from before) (Verdict, error) {
-	d, err := r.draft(t, from)
+func (r *replayer) compare(turn *Recorded, t history.Turn, how try, from before) (Verdict, error) {
+	d, err := r.draft(t, how.m, from)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -24,7 +25,7 @@ func (r *replayer) compare(turn *Recorded, t history.Turn, from before) (Verdict
 	if v.Judgement == Same {
 		return v, nil
 	}
-	if c.others, err = r.otherDrafts(turn, from); err != nil {
+	if c.others, err = r.otherDrafts(turn, how, from); err != nil {
 		return Verdict{}, err
 	}
 	if len(c.others) == 0 {
@@ -38,14 +39,14 @@ func (r *replayer) compare(turn *Recorded, t history.Turn, from before) (Verdict
 	return v, nil
 }
 
-func (r *replayer) draft(t history.Turn, from before) (draft, error) {
+func (r *replayer) draft(t history.Turn, m *definition.Machine, from before) (draft, error) {
 	s, err := from()
 	if err != nil {
 		return draft{}, err
 	}
 	var resource func(string) string
 	if r.resources {
-		resource = func(state string) string { return resourceOf(r.m, state) }
+		resource = func(state string) string { return resourceOf(m, state) }
 	}
 	views, err := history.Describe(s, t.Seq, t.At, t.FirstEvent, t.Events, resource)
 	return draft{t.Events, views}, err
@@ -65,19 +66,20 @@ func (rec *Recording) resources() bool {
 }
 
 // otherDrafts decides the turn with other draws; none where none of them can be decided.
-func (r *replayer) otherDrafts(turn *Recorded, from before) ([]draft, error) {
+func (r *replayer) otherDrafts(turn *Recorded, how try, from before) ([]draft, error) {
 	var list []draft
-	for seed := range uint64(seeds) {
+	for range seeds {
+		how.seed++
 		s, err := from()
 		if err != nil {
 			return nil, err
 		}
 		var after *history.State
-		t, err := r.decide(s, turn, seed+1, &after)
+		t, err := r.decide(s, turn, how, &after)
 		if err != nil {
 			continue
 		}
-		d, err := r.draft(t, from)
+		d, err := r.draft(t, how.m, from)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package trial
 import (
 	"fmt"
 
+	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/history"
 )
 
@@ -10,6 +11,8 @@ import (
 type Recording struct {
 	Start history.Start
 	Turns []Recorded
+	// Was is the document that the execution ran; nil where it is not known.
+	Was *definition.Machine
 }
 
 // Recorded is one turn of a recording.
@@ -29,10 +32,14 @@ type Row struct {
 	Events []byte // as EncodeEvents writes them
 }
 
-// FromRows reads a recording from the rows of one execution, in order. Resource gives the Resource of a Task by the name of
-// its state, in the document that the execution ran; nil leaves out what depends on it.
-func FromRows(rows []Row, resource func(state string) string) (*Recording, error) {
-	rec := &Recording{}
+// FromRows reads a recording from the rows of one execution, in order. Was is the document that it ran; nil where that is
+// not known, and what events tell of resources is then left out.
+func FromRows(rows []Row, was *definition.Machine) (*Recording, error) {
+	rec := &Recording{Was: was}
+	var resource func(string) string
+	if was != nil {
+		resource = func(state string) string { return resourceOf(was, state) }
+	}
 	s := history.New()
 	for _, row := range rows {
 		events, err := history.DecodeEvents(row.Events)
@@ -53,8 +60,8 @@ func FromRows(rows []Row, resource func(state string) string) (*Recording, error
 }
 
 // FromViews makes a recording of what the API shows of a history. What the API does not show of the start is taken from
-// start.
-func FromViews(turns []Recorded, start history.Start) (*Recording, error) {
+// start; was is as for FromRows.
+func FromViews(turns []Recorded, start history.Start, was *definition.Machine) (*Recording, error) {
 	if len(turns) == 0 || len(turns[0].Views) == 0 || turns[0].Views[0].Type != "ExecutionStarted" {
 		return nil, fmt.Errorf("the events do not begin with the start of an execution")
 	}
@@ -68,5 +75,5 @@ func FromViews(turns []Recorded, start history.Start) (*Recording, error) {
 	start.Workflow = textDetail(first, "workflow")
 	start.Version = int(numberDetail(first, "version"))
 	start.RequestID = textDetail(first, "requestId")
-	return &Recording{Start: start, Turns: turns}, nil
+	return &Recording{Start: start, Turns: turns, Was: was}, nil
 }

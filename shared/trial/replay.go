@@ -2,8 +2,10 @@ package trial
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/orrery-dev/orrery/shared/decide"
@@ -64,6 +66,7 @@ func Replay(m *definition.Machine, rec *Recording, check func() error) (Verdict,
 	return Verdict{Judgement: Same}, nil
 }
 
+// replayer is a replay under way.
 type replayer struct {
 	m   *definition.Machine
 	rec *Recording
@@ -75,50 +78,87 @@ type replayer struct {
 	folded *history.State
 }
 
+// try is a way in which a turn can be decided.
+type try struct {
+	m    *definition.Machine
+	seed uint64
+	// final takes the failures of the turn for such as their workers forbade another try of.
+	final bool
+}
+
 // turn replays one turn. S and folded are those after it, where the verdict is Same.
 func (r *replayer) turn(i int) (Verdict, error) {
 	turn := &r.rec.Turns[i]
-	if turn.Events == nil {
-		return r.shownTurn(i, turn)
+	shown := turn.Events == nil
+	if shown {
+		if v := cmp.Or(r.pauses(turn), r.late(turn)); v != (Verdict{}) {
+			return v, nil
+		}
 	}
-	t, err := r.decide(r.s, turn, 0, &r.s)
+	from := r.before(i)
+	t, err := r.decide(r.s, turn, try{m: r.m}, &r.s)
 	if err != nil {
 		return cannot(turn, err), nil
 	}
-	equal := bytes.Equal(history.EncodeEvents(t.Events), history.EncodeEvents(turn.Events))
+	equal := !shown && bytes.Equal(history.EncodeEvents(t.Events), history.EncodeEvents(turn.Events))
 	if !equal || r.resources { // equal events may still be of other resources
-		v, err := r.compare(turn, t, r.before(i))
+		v, err := r.compare(turn, t, try{m: r.m}, from)
+		if err == nil && v.Judgement == Differs {
+			v, err = r.forbidden(turn, v, &t, from)
+		}
 		if err != nil || v.Judgement != Same {
 			return v, err
 		}
 	}
-	if err := r.folded.Apply(turn.Seq, turn.At, t.FirstEvent, turn.Events); err != nil {
+	events := turn.Events
+	if shown {
+		events = t.Events
+	}
+	if err := r.folded.Apply(turn.Seq, turn.At, t.FirstEvent, events); err != nil {
 		return Verdict{}, err
 	}
-	if !equal {
+	if !equal && !shown {
 		r.s, err = history.Restore(r.folded.Snapshot())
 	}
 	return Verdict{Judgement: Same}, err
 }
 
-// shownTurn replays a turn of which only what the API shows is known.
-func (r *replayer) shownTurn(i int, turn *Recorded) (Verdict, error) {
-	if v := r.pauses(turn); v.Judgement != Same {
+// forbidden looks whether a difference is none if a worker forbade another try of a failure, which no event tells. It did
+// where the document that the execution ran would differ as well; t and s are then those of the turn with that.
+func (r *replayer) forbidden(turn *Recorded, v Verdict, t *history.Turn, from before) (Verdict, error) {
+	if !slices.ContainsFunc(turn.Views, func(v history.View) bool { return unitEvent(v.Type) == "Failed" }) {
 		return v, nil
 	}
-	if v := r.late(turn); v.Judgement != Same {
-		return v, nil
-	}
-	from := r.before(i)
-	t, err := r.decide(r.s, turn, 0, &r.s)
-	if err != nil {
-		return cannot(turn, err), nil
-	}
-	v, err := r.compare(turn, t, from)
-	if err != nil || v.Judgement != Same {
+	final, state, judged, err := r.again(turn, try{m: r.m, final: true}, from)
+	if err != nil || judged != Same {
 		return v, err
 	}
-	return v, r.folded.Apply(t.Seq, t.At, t.FirstEvent, t.Events)
+	if r.rec.Was != nil {
+		_, _, was, err := r.again(turn, try{m: r.rec.Was}, from)
+		if err != nil || was == Same {
+			return v, err
+		}
+		*t, r.s = final, state
+		return Verdict{Judgement: Same}, nil
+	}
+	v.Judgement = Unclear
+	v.Message += ", unless a worker forbade another try, which is not in a history"
+	return v, nil
+}
+
+// again decides a turn once more, from the state before it; Differs also where it cannot be decided.
+func (r *replayer) again(turn *Recorded, how try, from before) (history.Turn, *history.State, Judgement, error) {
+	s, err := from()
+	if err != nil {
+		return history.Turn{}, nil, "", err
+	}
+	var after *history.State
+	t, err := r.decide(s, turn, how, &after)
+	if err != nil {
+		return t, nil, Differs, nil
+	}
+	v, err := r.compare(turn, t, how, from)
+	return t, after, v.Judgement, err
 }
 
 // before makes the state before a turn, as often as it is asked.
@@ -128,37 +168,37 @@ func (r *replayer) before(turn int) before {
 	if turn == 0 {
 		return func() (*history.State, error) { return history.New(), nil }
 	}
-	data := r.folded.Snapshot()
-	return func() (*history.State, error) { return history.Restore(data) }
+	snapshot := sync.OnceValue(r.folded.Snapshot)
+	return func() (*history.State, error) { return history.Restore(snapshot()) }
 }
 
-// decide lets the version decide a turn on s; after is the state after it.
-func (r *replayer) decide(s *history.State, turn *Recorded, seed uint64, after **history.State) (history.Turn, error) {
+// decide lets a version decide a turn on s; after is the state after it.
+func (r *replayer) decide(s *history.State, turn *Recorded, how try, after **history.State) (history.Turn, error) {
 	var t history.Turn
 	var err error
 	var handed map[history.UnitKey]history.Claim
 	if s == nil || s.Status() == 0 {
 		start := r.rec.Start
-		start.Seed = seed
-		_, handed = derive(history.New(), turn, seed)
-		s, t, err = decide.Start(r.m, 1, start, turn.At)
+		start.Seed = how.seed
+		_, handed = derive(history.New(), turn, how)
+		s, t, err = decide.Start(how.m, 1, start, turn.At)
 	} else {
 		var cmds []history.Command
-		cmds, handed = derive(s, turn, seed)
-		t, err = decide.Handle(r.m, s, cmds, turn.At)
+		cmds, handed = derive(s, turn, how)
+		t, err = decide.Handle(how.m, s, cmds, turn.At)
 	}
 	*after = s
 	if err != nil {
 		return t, err
 	}
-	return t, r.handOver(s, &t, handed)
+	return t, handOver(how.m, s, &t, handed)
 }
 
 // handOver gives what the turn offers to those who took it in the same turn.
-func (r *replayer) handOver(s *history.State, t *history.Turn, handed map[history.UnitKey]history.Claim) error {
+func handOver(m *definition.Machine, s *history.State, t *history.Turn, handed map[history.UnitKey]history.Claim) error {
 	for i := range t.Offers {
 		if claim, ok := handed[t.Offers[i].Unit]; ok {
-			if err := decide.HandOver(r.m, s, t, i, claim); err != nil {
+			if err := decide.HandOver(m, s, t, i, claim); err != nil {
 				return err
 			}
 		}
@@ -169,14 +209,14 @@ func (r *replayer) handOver(s *history.State, t *history.Turn, handed map[histor
 // late looks whether the version would have gone on by itself long before the recorded turn.
 func (r *replayer) late(turn *Recorded) Verdict {
 	if r.s == nil {
-		return Verdict{Judgement: Same}
+		return Verdict{}
 	}
 	for unit, at := range heard(r.s, turn) {
 		r.s.Heard(unit, at)
 	}
 	wake := r.s.WakeAt()
 	if wake == 0 || turn.At.Sub(wake) <= maxLate {
-		return Verdict{Judgement: Same}
+		return Verdict{}
 	}
 	v := verdictAt(turn, 0, Unclear)
 	v.Message = fmt.Sprintf("the turn was recorded %s after the time at which this version goes on by itself: it was late, or this version waits less",
@@ -187,7 +227,7 @@ func (r *replayer) late(turn *Recorded) Verdict {
 // pauses looks whether the turn ends a pause before the version would, whose length chance decides.
 func (r *replayer) pauses(turn *Recorded) Verdict {
 	if r.s == nil {
-		return Verdict{Judgement: Same}
+		return Verdict{}
 	}
 	for i := range turn.Views {
 		u := r.s.Unit(turn.Views[i].Unit)
@@ -201,7 +241,7 @@ func (r *replayer) pauses(turn *Recorded) Verdict {
 			return v
 		}
 	}
-	return Verdict{Judgement: Same}
+	return Verdict{}
 }
 
 func isDrawn(r definition.Retrier) bool { return r.FullJitter }

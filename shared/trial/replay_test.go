@@ -83,7 +83,7 @@ func TestReplayOfTheSameDocument(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".jsonl"), func(t *testing.T) {
 			r := readRecorded(t, name)
 			m := machineOf(t, string(r.definition))
-			rec, err := FromRows(r.rows, func(state string) string { return resourceOf(m, state) })
+			rec, err := FromRows(r.rows, m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestReplayOfTheSameDocument(t *testing.T) {
 			for i := range rec.Turns {
 				rec.Turns[i].Events = nil
 			}
-			shown, err := FromViews(rec.Turns, r.start)
+			shown, err := FromViews(rec.Turns, r.start, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,8 +121,7 @@ func recordingOf(t *testing.T, document, script string, rows bool) *Recording {
 		for _, turn := range r.Turns {
 			list = append(list, Row{turn.Seq, turn.At, turn.Views[0].ID, history.EncodeEvents(turn.Events)})
 		}
-		m := machineOf(t, document)
-		rec, err := FromRows(list, func(state string) string { return resourceOf(m, state) })
+		rec, err := FromRows(list, machineOf(t, document))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +131,7 @@ func recordingOf(t *testing.T, document, script string, rows bool) *Recording {
 	for _, turn := range r.Turns {
 		turns = append(turns, Recorded{Seq: turn.Seq, At: turn.At, Views: turn.Views})
 	}
-	rec, err := FromViews(turns, history.Start{Namespace: "ns", Name: "run"})
+	rec, err := FromViews(turns, history.Start{Namespace: "ns", Name: "run"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,12 +238,41 @@ func TestReplayFollowsWhatWasDrawn(t *testing.T) {
 	}
 }
 
+// TestReplayOfFailuresThatAreFinal: that a worker forbade another try is in no event.
+func TestReplayOfFailuresThatAreFinal(t *testing.T) {
+	const document = `{"StartAt":"T","States":{"T":{"Type":"Task","Resource":"task:t","Retry":[{"ErrorEquals":["E"]}],"End":true}}}`
+	const never = `{"StartAt":"T","States":{"T":{"Type":"Task","Resource":"task:t","End":true}}}`
+	const script = `{"tasks":{"t":[{"error":"E","final":true}]}}`
+	for _, c := range []struct {
+		name, ran, new string
+		was            bool
+		want           Judgement
+	}{
+		{"the same document, which is known", document, document, true, Same},
+		{"the same document, which is not known", document, document, false, Unclear},
+		{"a new Retry", never, document, true, Differs},
+		{"a new Retry, or not", never, document, false, Unclear},
+		{"a Retry less", document, never, true, Same},
+	} {
+		for _, rows := range []bool{true, false} {
+			rec := recordingOf(t, c.ran, script, rows)
+			rec.Was = nil
+			if c.was {
+				rec.Was = machineOf(t, c.ran)
+			}
+			if v, err := Replay(machineOf(t, c.new), rec, nil); err != nil || v.Judgement != c.want {
+				t.Errorf("%s, rows %v: %+v %v", c.name, rows, v, err)
+			}
+		}
+	}
+}
+
 func TestRecordingsThatAreIncomplete(t *testing.T) {
 	rec := recordingOf(t, stay, script1, false)
-	if _, err := FromViews(rec.Turns[1:], history.Start{}); err == nil {
+	if _, err := FromViews(rec.Turns[1:], history.Start{}, nil); err == nil {
 		t.Error("a history without its start was taken")
 	}
-	if _, err := FromViews(append(rec.Turns[:2:2], rec.Turns[3:]...), history.Start{}); err == nil || err.Error() != "turn 3 is missing" {
+	if _, err := FromViews(append(rec.Turns[:2:2], rec.Turns[3:]...), history.Start{}, nil); err == nil || err.Error() != "turn 3 is missing" {
 		t.Errorf("%v", err)
 	}
 	if _, err := FromRows(nil, nil); err == nil {
@@ -281,7 +309,7 @@ func FuzzReplay(f *testing.F) {
 			rows = append(rows, Row{history.Seq(i + 1), begin + history.Time(1000*i), first, []byte(text)})
 			first += history.EventID(len(events))
 		}
-		rec, err := FromRows(rows, func(state string) string { return resourceOf(m, state) })
+		rec, err := FromRows(rows, m)
 		if err != nil {
 			return
 		}

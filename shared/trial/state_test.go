@@ -13,8 +13,8 @@ import (
 	"github.com/orrery-dev/orrery/shared/history"
 )
 
-// try tries a state and tells the result on one line: status, output, next, and what else there is.
-func try(t *testing.T, q StateRequest) string {
+// tried tries a state and tells the result on one line: status, output, next, and what else there is.
+func tried(t *testing.T, q StateRequest) string {
 	t.Helper()
 	if q.At == 0 {
 		q.At = begin
@@ -133,7 +133,7 @@ func TestState(t *testing.T) {
 			`FAILED error=States.Runtime cause=Reference path "$" must point to array.`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := try(t, c.q); got != c.want {
+			if got := tried(t, c.q); got != c.want {
 				t.Errorf("\ngot  %s\nwant %s", got, c.want)
 			}
 		})
@@ -150,12 +150,12 @@ func TestStateOfADocument(t *testing.T) {
 		"Out":  "refused: State not found in definition",
 		"M":    "refused: State type 'Map' is only supported when a mock is specified",
 	} {
-		if got := try(t, StateRequest{Text: []byte(document), Name: name}); got != want {
+		if got := tried(t, StateRequest{Text: []byte(document), Name: name}); got != want {
 			t.Errorf("%q: got %s", name, got)
 		}
 	}
 	only := `{"StartAt":"A","States":{"A":{"Type":"Pass","End":true}}}`
-	if got := try(t, StateRequest{Text: []byte(only)}); got != "SUCCEEDED output={}" {
+	if got := tried(t, StateRequest{Text: []byte(only)}); got != "SUCCEEDED output={}" {
 		t.Errorf("the only state: %s", got)
 	}
 	// A state of a document is refused for what is wrong anywhere in it, but not for what is not built elsewhere.
@@ -164,13 +164,13 @@ func TestStateOfADocument(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	mixed := `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"B"},"B":{"Type":"Pass","QueryLanguage":"JSONata","End":true}}}`
-	if got := try(t, StateRequest{Text: []byte(mixed), Name: "A"}); got != "SUCCEEDED output={} next=B" {
+	if got := tried(t, StateRequest{Text: []byte(mixed), Name: "A"}); got != "SUCCEEDED output={} next=B" {
 		t.Errorf("%s", got)
 	}
 	beside := `{"StartAt":"A","States":{"A":{"Type":"Pass","End":true}},"OnSignal":{"x":{"StartAt":"X","States":{"X":{"Type":"Pass","Result":1,"End":true}}}},
 		"Cleanup":{"StartAt":"Z","States":{"Z":{"Type":"Pass","Result":2,"End":true}}}}`
 	for name, want := range map[string]string{"X": "SUCCEEDED output=1", "Z": "SUCCEEDED output=2"} {
-		if got := try(t, StateRequest{Text: []byte(beside), Name: name}); got != want {
+		if got := tried(t, StateRequest{Text: []byte(beside), Name: name}); got != want {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
