@@ -8,6 +8,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // claims knows which queues may have tasks for the polls that wait here, so that a poll which finds its queues empty costs
@@ -224,7 +225,7 @@ func (c *claimer) run(ctx context.Context) error {
 		more, err := c.claim(ctx)
 		switch {
 		case err != nil:
-			c.log.Warn("a claim failed", "error", err)
+			c.log.Warn("a claim failed", telemetry.KeyError, err)
 			if !pause.wait(ctx) {
 				return context.Cause(ctx)
 			}

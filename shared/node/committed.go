@@ -8,6 +8,7 @@ import (
 	"github.com/orrery-dev/orrery/shared/frontend"
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 const (
@@ -238,7 +239,7 @@ func (l *loop) slowDown(e *execution) {
 // part of it are refused; with none left, the execution is out of service until a human has looked at it.
 func (l *loop) fault(e *execution, cmds []history.Command, err error) {
 	e.failures++
-	l.log.Error("a turn failed by its content", "execution", e.id, "failures", e.failures, "error", err)
+	l.log.Error("a turn failed by its content", telemetry.KeyExecution, e.id, telemetry.KeyCount, e.failures, telemetry.KeyError, err)
 	if e.failures < maxFailures {
 		l.slowDown(e)
 		l.reload(e, cmds)
@@ -288,7 +289,7 @@ func (l *loop) block(e *execution, cause error) {
 	l.spawn(func(ctx context.Context) message {
 		err := l.node.store.Block(ctx, l.fence, held, id, cause.Error())
 		if err != nil && !errors.Is(err, store.ErrFenced) {
-			l.log.Error("an execution could not be blocked", "execution", id, "error", err)
+			l.log.Error("an execution could not be blocked", telemetry.KeyExecution, id, telemetry.KeyError, err)
 		}
 		return nothing{}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // outcome is what became of one item of a batch.
@@ -113,7 +114,7 @@ func (c *committer) send(ctx context.Context, items []*item) error {
 		return err
 	}
 	if done.BellsFailed != nil {
-		c.log.Warn("bells were not rung after a commit", "error", done.BellsFailed)
+		c.log.Warn("bells were not rung after a commit", telemetry.KeyError, done.BellsFailed)
 	}
 	for i, it := range items {
 		it.outcome, it.started = written, done.Started[i]
@@ -152,7 +153,7 @@ func (c *committer) split(ctx context.Context, items []*item, err error) error {
 
 // findOut makes sure that the transaction with the unknown outcome is over. What it did, the next load shows.
 func (c *committer) findOut(ctx context.Context, items []*item, cause error) error {
-	c.log.Warn("a commit has an unknown outcome", "turns", len(items), "error", cause)
+	c.log.Warn("a commit has an unknown outcome", telemetry.KeyCount, len(items), telemetry.KeyError, cause)
 	pause := backoff{next: firstRetry, most: mostRetry}
 	for {
 		err := c.store.TakeOwnFence(ctx, c.fence)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // heartbeat is the goroutine that keeps a node alive in the eyes of others. It has a connection of its own and does
@@ -62,7 +63,7 @@ func (h *heartbeat) beat(ctx context.Context, sent time.Time) error {
 			return context.Cause(ctx)
 		}
 		h.node.contacts.putBack(b.Touched)
-		h.log.Warn("a heartbeat was not confirmed", "error", err)
+		h.log.Warn("a heartbeat was not confirmed", telemetry.KeyError, err)
 		return nil
 	}
 	switch pulse.Standing {

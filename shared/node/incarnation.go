@@ -8,6 +8,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // errKilled ends a node as if its process had been killed; tests use it.
@@ -90,7 +91,7 @@ func (n *Node) incarnate(ctx context.Context, j store.Joined) *incarnation {
 // pulsed passes on what a heartbeat has brought. It never waits: who is busy finds the newest pulse later.
 func (i *incarnation) pulsed(p store.Pulse, read bool) {
 	if i.started.CompareAndSwap(false, true) {
-		i.node.log.Info("the node serves", "incarnation", i.id, "fence", i.fence)
+		i.node.log.Info("the node serves", telemetry.KeyIncarnation, i.id)
 		i.node.claims.rangAll()
 	}
 	newest(i.owners.pulses, p)
@@ -130,10 +131,10 @@ func (i *incarnation) stop(work context.Context, stopClaiming func()) {
 		}
 	}
 	if err := i.owners.stop(ctx); err != nil {
-		n.log.Warn("partitions could not be released", "error", err)
+		n.log.Warn("partitions could not be released", telemetry.KeyError, err)
 	}
 	if err := n.members.Leave(ctx, i.fence); err != nil {
-		n.log.Warn("the node could not say that it leaves", "error", err)
+		n.log.Warn("the node could not say that it leaves", telemetry.KeyError, err)
 		return
 	}
 	n.log.Info("the node has left the cluster")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // listener is the goroutine that hears bells. While its connection is broken they are lost: the heartbeat finds within a
@@ -29,7 +30,7 @@ func (x *listener) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		x.log.Warn("the connection for bells is gone", "error", err)
+		x.log.Warn("the connection for bells is gone", telemetry.KeyError, err)
 		if !pause.wait(ctx) {
 			return context.Cause(ctx)
 		}

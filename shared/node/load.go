@@ -11,6 +11,7 @@ import (
 	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 const (
@@ -207,7 +208,7 @@ func (e *execution) sortWaiting() {
 
 // loadFailed tries again after a pause: the database could not be read.
 func (l *loop) loadFailed(e *execution, err error) {
-	l.log.Warn("an execution could not be loaded", "execution", e.id, "error", err)
+	l.log.Warn("an execution could not be loaded", telemetry.KeyExecution, e.id, telemetry.KeyError, err)
 	e.reloads = max(e.reloads, 2)
 	l.slowDown(e)
 	l.toLoad = append(l.toLoad, e)
@@ -238,7 +239,7 @@ func (l *loop) forgetUnserved(e *execution) {
 // unfoldable leaves an execution alone that a newer version has written to, or whose history or definition is damaged.
 // Calls for it go to the inbox, where they wait for a node that can.
 func (l *loop) unfoldable(e *execution, err error) {
-	l.log.Error("an execution cannot be served by this node", "execution", e.id, "error", err)
+	l.log.Error("an execution cannot be served by this node", telemetry.KeyExecution, e.id, telemetry.KeyError, err)
 	l.stick(e)
 	l.forget(e, errElsewhere)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // looks are the reads by which the loop finds work that nobody brings it. Each has at most one run under way; a wish that
@@ -131,7 +132,7 @@ func (l *loop) wantAll() {
 func (l *loop) failedLook(k *look, what string, err error) {
 	k.wanted = true
 	l.looks.retry = time.Now().Add(lookPause)
-	l.log.Warn("a look at the database failed", "look", what, "error", err)
+	l.log.Warn("a look at the database failed", telemetry.KeyReason, what, telemetry.KeyError, err)
 }
 
 type seenEntries struct {
@@ -276,7 +277,7 @@ type seenLost struct {
 func (m seenLost) apply(l *loop) {
 	l.looks.lost.running = false
 	if m.err != nil {
-		l.log.Warn("a look at the database failed", "look", "lost claims", "error", m.err)
+		l.log.Warn("a look at the database failed", telemetry.KeyReason, "lost claims", telemetry.KeyError, m.err)
 		return
 	}
 	for _, x := range m.list {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // Node is a process that owns partitions. Run makes it one; its other methods may be called at any time, by any number
@@ -48,7 +49,7 @@ func New(c Config, s Store, m Membership) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		config: c, store: s, members: m, log: c.Log.With("node", c.ID),
+		config: c, store: s, members: m, log: c.Log.With(telemetry.KeyNode, c.ID),
 		polls: newPolls(), claims: newClaims(), contacts: newContacts(), machines: newMachines(s),
 		definitions: newDefinitions(),
 		standing:    &standing{hole: c.NodeTimeout / 2},
@@ -78,13 +79,13 @@ func (n *Node) Run(ctx context.Context) error {
 			return err
 		case errors.Is(err, errDuplicate):
 			n.because("another node runs under this id")
-			n.log.Error("another node has taken this node's id; this one serves again when the other is gone", "error", err)
+			n.log.Error("another node has taken this node's id; this one serves again when the other is gone", telemetry.KeyError, err)
 		case errors.Is(err, errFenced):
 			n.because("fenced")
-			n.log.Warn("this incarnation was fenced; the node joins again", "error", err)
+			n.log.Warn("this incarnation was fenced; the node joins again", telemetry.KeyError, err)
 		default:
 			n.because("restarting")
-			n.log.Error("an incarnation ended", "error", err)
+			n.log.Error("an incarnation ended", telemetry.KeyError, err)
 		}
 	}
 }
@@ -114,7 +115,7 @@ func (n *Node) join(ctx context.Context, first bool) (store.Joined, error) {
 			return store.Joined{}, fmt.Errorf("node: join: give every node an id of its own: %w", err)
 		}
 		if !warned {
-			n.log.Warn("the node cannot join yet", "error", err)
+			n.log.Warn("the node cannot join yet", telemetry.KeyError, err)
 			warned = true
 		}
 		if !sleep(ctx, pause) {

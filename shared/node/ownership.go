@@ -8,6 +8,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // owners moves partitions to whom they belong to: each to the node that rendezvous hashing gives it among the live ones.
@@ -82,7 +83,7 @@ func (o *owners) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			o.log.Warn("partitions could not be moved", "error", err)
+			o.log.Warn("partitions could not be moved", telemetry.KeyError, err)
 		}
 	}
 }
@@ -213,7 +214,7 @@ func (o *owners) take(ctx context.Context, q store.TakeRequest) error {
 		return err
 	}
 	if q.From != 0 && len(got) > 0 {
-		o.log.Warn("partitions were taken over from a node that is gone", "partitions", len(got), "from_fence", q.From)
+		o.log.Warn("partitions were taken over from a node that is gone", telemetry.KeyCount, len(got))
 		o.node.gauges.takeovers.Add(1)
 	}
 	o.note(got, o.fence)

@@ -75,7 +75,7 @@ func (*tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) 
 
 func (s *system) open(conns int, x *tracer) *store.Store {
 	s.t.Helper()
-	db, err := store.Open(s.t.Context(), s.url, store.Options{MaxConns: conns, Direct: true, Tracer: x})
+	db, err := store.Open(s.t.Context(), s.url, store.Options{MaxConns: conns, Direct: true, Application: "node", Tracer: x})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -431,6 +431,56 @@ func TestCleanStopHandsOver(t *testing.T) {
 	if n := s.count("select count(*) from orrery.task where state = 'lost'"); n != 0 {
 		t.Errorf("%d claims were called lost at a clean stop", n)
 	}
+}
+
+// TestConnectionsCut ends the node's sessions under load, so that commits, claims and reports have unknown outcomes.
+func TestConnectionsCut(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	a := s.run("a")
+	s.publish(a, "one", oneTask)
+	ctx, cancel := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer cancel()
+	for i := range 4 {
+		session := s.register(a, fmt.Sprint("w", i))
+		others.Go(func() { s.serve(ctx, session, func() *process { return a }) })
+	}
+	var cuts atomic.Int64
+	cutting, stop := context.WithCancel(ctx)
+	others.Go(func() {
+		for cutting.Err() == nil {
+			time.Sleep(100 * time.Millisecond)
+			var n int64
+			err := s.db.QueryRow(ctx, `select count(*) filter (where pg_terminate_backend(pid)) from pg_stat_activity
+				where datname = current_database() and application_name = 'node'`).Scan(&n)
+			if err == nil {
+				cuts.Add(n)
+			}
+		}
+	})
+	const n = 200
+	for i := range n {
+		for {
+			q := wire.StartRequest{Workflow: "one", Name: fmt.Sprintf("e-%d", i), Input: json.RawMessage("{}")}
+			if _, _, err := a.Start(ctx, caller, q); err == nil {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	stop()
+	for i := range n {
+		if got := s.end(a, fmt.Sprintf("e-%d", i)); got != wire.Succeeded {
+			t.Errorf("e-%d is %s", i, got)
+		}
+	}
+	if cuts.Load() < 5 {
+		t.Errorf("only %d sessions were cut", cuts.Load())
+	}
+	s.checkHistories()
 }
 
 func TestDuplicateNodeID(t *testing.T) {

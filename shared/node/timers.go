@@ -6,6 +6,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // Wake-up times are read from the database up to a horizon, and anew when half of it is left. Every turn of this node
@@ -199,7 +200,7 @@ func (m heard) apply(l *loop) {
 	}
 	e.asking = false
 	if m.err != nil {
-		l.log.Warn("sessions could not be asked before a heartbeat time-out", "execution", e.id, "error", m.err)
+		l.log.Warn("sessions could not be asked before a heartbeat time-out", telemetry.KeyExecution, e.id, telemetry.KeyError, m.err)
 		e.timer = false
 		l.setWake(e, l.now().Add(time.Second))
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // item is a turn on its way to the database, with what must happen once it is there.
@@ -149,7 +150,7 @@ func (l *loop) handOver(e *execution, it *item) {
 		}
 		claim := history.Claim{Session: p.Session, Worker: p.Worker, PollID: p.ID, At: t.At}
 		if err := decide.HandOver(e.machine, e.state, t, i, claim); err != nil {
-			l.log.Error("an offer could not be handed over", "execution", e.id, "error", err)
+			l.log.Error("an offer could not be handed over", telemetry.KeyExecution, e.id, telemetry.KeyError, err)
 			l.node.polls.release(p, 1)
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // upkeep is the goroutine that keeps the database in order: partitions of history for the days ahead, and rows that nobody
@@ -44,9 +45,9 @@ func (u *upkeep) makePartitions(ctx context.Context) error {
 	n, err := u.node.store.MakePartitions(ctx, daysAhead)
 	switch {
 	case err != nil:
-		u.log.Warn("partitions of history could not be made", "error", err)
+		u.log.Warn("partitions of history could not be made", telemetry.KeyError, err)
 	case n > 0:
-		u.log.Info("partitions of history were made", "partitions", n)
+		u.log.Info("partitions of history were made", telemetry.KeyCount, n)
 	}
 	return err
 }
@@ -54,6 +55,6 @@ func (u *upkeep) makePartitions(ctx context.Context) error {
 func (u *upkeep) clean(ctx context.Context) {
 	c := store.Cleaning{SessionTimeout: u.node.config.SessionTimeout, Limit: cleanLimit}
 	if _, err := u.node.store.Clean(ctx, c); err != nil && ctx.Err() == nil {
-		u.log.Warn("the database could not be cleaned", "error", err)
+		u.log.Warn("the database could not be cleaned", telemetry.KeyError, err)
 	}
 }
