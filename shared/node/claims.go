@@ -291,7 +291,6 @@ func (c *claimer) deal(places []place, tasks []store.Claimed) []int {
 	for i, pl := range places {
 		c.node.polls.release(pl.poll, max(0, pl.n-got[i]))
 	}
-	c.node.gauges.claimed.Add(int64(len(tasks)))
 	return got
 }
 

@@ -4,12 +4,10 @@ import "sync/atomic"
 
 // gauges are the counts that a node shows.
 type gauges struct {
-	owned     atomic.Int64 // partitions
-	loaded    atomic.Int64 // executions in memory with their state
-	memory    atomic.Int64 // what those take, in bytes, estimated
-	claimed   atomic.Int64 // tasks claimed through this process since its start
-	blocked   atomic.Int64 // executions that this process has taken out of service
-	takeovers atomic.Int64 // takes from nodes that were gone
+	owned   atomic.Int64 // partitions
+	loaded  atomic.Int64 // executions in memory with their state
+	memory  atomic.Int64 // what those take, in bytes, estimated
+	blocked atomic.Int64 // executions that this process has taken out of service
 }
 
 // set copies what the loop owns.

@@ -215,7 +215,6 @@ func (o *owners) take(ctx context.Context, q store.TakeRequest) error {
 	}
 	if q.From != 0 && len(got) > 0 {
 		o.log.Warn("partitions were taken over from a node that is gone", telemetry.KeyCount, len(got))
-		o.node.gauges.takeovers.Add(1)
 	}
 	o.note(got, o.fence)
 	o.gain(got, q.From != 0)
