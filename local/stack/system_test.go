@@ -160,10 +160,35 @@ func (s *system) awaitEnd(within time.Duration) {
 			for _, e := range running[:min(3, len(running))] {
 				d := s.detail(e.ID)
 				s.t.Errorf("%s: blocked %v, turn %d, units %+v, owner %+v, wakes at %v", e.ID, d.Blocked, d.Turn, d.Units, d.Owner, d.WakeAt)
+				s.t.Error(s.rows(e.ID))
+			}
+			for _, c := range s.nodes {
+				var h wire.Health
+				_, err := c.Call(s.t.Context(), "GET", "/v1/health", nil, nil, &h)
+				s.t.Errorf("health %+v of %+v, %v; partitions by owner %v", h, h.Node, err, s.owners())
 			}
 			s.t.FailNow()
 		}
 	}
+}
+
+// rows shows what the queue and the inbox have of an execution.
+func (s *system) rows(id string) string {
+	conn, err := pgx.Connect(s.t.Context(), s.DatabaseURL)
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close(context.Background())
+	var text string
+	if err := conn.QueryRow(s.t.Context(), `
+		select coalesce(string_agg(to_jsonb(t)::text, e'\n'), 'no tasks') || e'\n'
+		       || coalesce((select string_agg(to_jsonb(i)::text, e'\n') from orrery.inbox i where i.execution = min(e.id)), 'no entries')
+		from orrery.execution e
+		left join orrery.task t on t.execution = e.id
+		where e.name = $1`, id).Scan(&text); err != nil {
+		return err.Error()
+	}
+	return text
 }
 
 // owners counts the partitions by the id and incarnation of their owners.
