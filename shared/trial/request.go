@@ -152,7 +152,9 @@ func checkMock(m *Mock, state *expr.Object) error {
 		return nil
 	case !works:
 		return badRequest("State type '%s' is not supported when a mock is specified", kind)
-	case (m.Result == nil) == (m.Failure == nil):
+	case m.Result != nil && m.Failure != nil:
+		return badRequest("A test mock should have only one of the following fields: [result, errorOutput].")
+	case m.Result == nil && m.Failure == nil:
 		return badRequest("A mock is either a result or an error")
 	case m.Failure != nil:
 		return nil

@@ -193,7 +193,7 @@ func TestStateRefuses(t *testing.T) {
 		{StateRequest{Text: []byte(`{"Type":"Succeed"}`), Mock: fails("E", "")}, "State type 'Succeed' is not supported when a mock is specified"},
 		{StateRequest{Text: task}, "State type 'Task' is only supported when a mock is specified"},
 		{StateRequest{Text: task, Mock: &Mock{}}, "A mock is either a result or an error"},
-		{StateRequest{Text: task, Mock: &Mock{Result: []byte("1"), Failure: &history.Failure{}}}, "A mock is either a result or an error"},
+		{StateRequest{Text: task, Mock: &Mock{Result: []byte("1"), Failure: &history.Failure{}}}, "A test mock should have only one of the following fields: [result, errorOutput]."},
 		{StateRequest{Text: task, Mock: result("not JSON")}, "Mocked result must be valid JSON"},
 		{StateRequest{Text: []byte(parallel), Mock: result("{}")}, "Mocked result must be an array."},
 		{StateRequest{Text: []byte(parallel), Mock: result("[1]")}, "Mocked result must contain the same number of items as number of Parallel branches."},
