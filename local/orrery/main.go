@@ -64,6 +64,8 @@ type usageError struct{ error }
 // givenError is a file or a script that cannot be carried out.
 type givenError struct{ error }
 
+func (e givenError) Unwrap() error { return e.error }
+
 // errNo ends a command with status 1 after its answer, which says no, has been printed.
 var errNo = errors.New("the answer is no")
 

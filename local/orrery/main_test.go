@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/history"
@@ -145,5 +149,29 @@ func TestRecordRows(t *testing.T) {
 	}
 	if err := os.WriteFile("testdata/rows.jsonl", out.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestWithin: a command comes back although what it does never ends.
+func TestWithin(t *testing.T) {
+	never := make(chan struct{})
+	block := func() error { <-never; return nil }
+	defer close(never)
+	c := &cli{errs: &bytes.Buffer{}}
+	cmd := &cobra.Command{}
+	cmd.SetContext(context.Background())
+	err := within(cmd, time.Nanosecond, block)
+	if err == nil || err.Error() != "gave up after 1ns (--max-time)" || c.report(err) != 2 {
+		t.Errorf("%v", err)
+	}
+	ctx, interrupt := context.WithCancel(context.Background())
+	interrupt()
+	cmd.SetContext(ctx)
+	if err := within(cmd, time.Hour, block); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	cmd.SetContext(context.Background())
+	if err := within(cmd, time.Hour, func() error { return errNo }); !errors.Is(err, errNo) {
+		t.Errorf("%v", err)
 	}
 }
