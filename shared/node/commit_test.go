@@ -307,6 +307,46 @@ func TestLaterReportBeatsEarlierCancel(t *testing.T) {
 	})
 }
 
+// TestReportInTheInboxBeatsWhatIsOlder has an entry that takes a unit away before a report of that unit, and the owner read
+// both at once.
+func TestReportInTheInboxBeatsWhatIsOlder(t *testing.T) {
+	const signalFails = `{"StartAt": "Both", "States": {"Both": {"Type": "Parallel", "End": true, "Branches": [
+		{"StartAt": "Pay", "States": {"Pay": {"Type": "Task", "Resource": "task:work@1", "Next": "Ship"},
+			"Ship": {"Type": "Wait", "Seconds": 100, "End": true}}},
+		{"StartAt": "Stop", "States": {"Stop": {"Type": "Task", "Resource": "signal:stop", "Next": "Bad"}, "Bad": {"Type": "Fail"}}}]}}}`
+	for _, x := range []struct {
+		name, document string
+		older          history.Command
+		end            history.Status
+	}{
+		{"cancel", oneTask, history.Command{Kind: history.KindCancel}, history.Succeeded},
+		{"signal", signalFails, history.Command{Kind: history.KindSignal, Signal: "stop"}, history.Failed},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, x.document)
+				n := c.join("a")
+				id := c.mustStart(n)
+				a := c.poll(n, "s", "p", 1)[0]
+				time.Sleep(3 * time.Second)
+				c.db.do(func() { clear(c.db.listeners) }) // so that the next heartbeat finds both
+				m := store.Message{Namespace: 1, Name: "e1", Command: x.older}
+				if sent, err := c.db.Send(context.Background(), m); err != nil || sent.Outcome != store.SendQueued {
+					t.Fatalf("send: %+v, %v", sent, err)
+				}
+				out, err := c.db.Report(context.Background(), []store.Report{reportOf(a, `"paid"`)})
+				if err != nil || out[0] != store.ReportAccepted {
+					t.Fatalf("report: %v, %v", out, err)
+				}
+				c.wantEnd(id, x.end, 10*time.Second)
+				if n := countOf(c.events(id), history.EventCompleted); n != 1 {
+					t.Errorf("the acknowledged report is in the history %d times", n)
+				}
+			})
+		})
+	}
+}
+
 func TestSignalsKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, `{"StartAt": "Wait", "States": {"Wait": {"Type": "Task", "Resource": "signal:end", "End": true}}}`)

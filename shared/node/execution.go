@@ -95,7 +95,7 @@ func (e *execution) take() []history.Command {
 		slices.SortStableFunc(e.waiting, func(a, b history.Command) int { return e.rank(a) - e.rank(b) })
 		e.first = nil
 	}
-	n := min(len(e.waiting), maxCommands)
+	n := together(e.waiting[:min(len(e.waiting), maxCommands)])
 	cmds = append(cmds, e.waiting[:n]...)
 	e.waiting = slices.Clone(e.waiting[n:])
 	if e.timer && !e.asking && len(e.waiting) == 0 {
@@ -105,8 +105,30 @@ func (e *execution) take() []history.Command {
 	return cmds
 }
 
+// together is how many of the commands one turn may take: those before the first acknowledged report that comes behind a
+// command which may take its unit away. The commit finds that a report is durable which such a turn does not apply, and
+// has it go first; of one that the turn applies, too late, it would say nothing (I6).
+func together(cmds []history.Command) int {
+	withdraws := false
+	for i := range cmds {
+		switch c := &cmds[i]; {
+		case isResult(c) && withdraws && c.Inbox != 0:
+			return i
+		case isResult(c), c.Kind == history.KindDispatched, c.Kind == history.KindHeartbeat:
+		default:
+			withdraws = true
+		}
+	}
+	return len(cmds)
+}
+
+// isResult tells whether the command is a worker's last word on an attempt.
+func isResult(c *history.Command) bool {
+	return c.Kind == history.KindComplete || c.Kind == history.KindFail
+}
+
 func (e *execution) rank(c history.Command) int {
-	if (c.Kind == history.KindComplete || c.Kind == history.KindFail) && e.first[c.Row.Unit] {
+	if isResult(&c) && e.first[c.Row.Unit] {
 		return 0
 	}
 	return 1
