@@ -57,8 +57,9 @@ func queuesOf(p *store.Poll) []store.Queue {
 	return out
 }
 
-// arrived notes a poll, and rings when there may be something for it; recall has it look in any case.
-func (c *claims) arrived(p *poll, recall bool) {
+// arrived notes a poll, and rings when there may be something for it; recall has it look in any case. It tells whether a
+// look will come.
+func (c *claims) arrived(p *poll, recall bool) bool {
 	now := time.Now()
 	c.mu.Lock()
 	ring := recall
@@ -75,6 +76,7 @@ func (c *claims) arrived(p *poll, recall bool) {
 	if ring {
 		c.ring()
 	}
+	return ring
 }
 
 func (c *claims) ring() {
@@ -269,6 +271,9 @@ func (c *claimer) claim(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	got := c.deal(places, r.Tasks)
+	for _, pl := range places {
+		c.node.polls.excuse(pl.poll)
+	}
 	c.node.claims.looked(places, got, flag, now)
 	return r.More || left, nil
 }

@@ -154,7 +154,9 @@ func (h host) Open(q store.Poll) (frontend.OpenPoll, error) {
 		return nil, store.ErrUnavailable
 	}
 	p, recall := n.polls.add(q)
-	n.claims.arrived(p, recall)
+	if !n.claims.arrived(p, recall) {
+		n.polls.excuse(p)
+	}
 	return openPoll{n, p}, nil
 }
 

@@ -325,6 +325,35 @@ func TestRepeatedPollGetsTheSameTasks(t *testing.T) {
 	})
 }
 
+// TestPollThatDoesNotWaitGetsWhatIsThere polls with no time to wait: for what others have queued, for what is claimed under
+// the poll's id, and for nothing.
+func TestPollThatDoesNotWaitGetsWhatIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		a := c.join("a")
+		for range 3 {
+			c.mustStart(a)
+		}
+		time.Sleep(5 * time.Second)
+		poll := func(id string, max, want int) {
+			t.Helper()
+			began := time.Now()
+			got, err := a.Poll(context.Background(), pollOf("s", id, max), began)
+			if err != nil || len(got) != want {
+				t.Errorf("poll %s got %d tasks, %v, want %d", id, len(got), err, want)
+			}
+			if d := time.Since(began); d >= deliveryGrace {
+				t.Errorf("poll %s took %v", id, d)
+			}
+		}
+		poll("p1", 2, 2)
+		poll("p1", 2, 2)
+		poll("p2", 2, 1)
+		poll("p3", 2, 0)
+		poll("p4", 2, 0)
+	})
+}
+
 func TestSilentSessionLosesItsTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, oneTask)

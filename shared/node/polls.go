@@ -13,7 +13,7 @@ import (
 
 const (
 	// deliveryGrace is how long a poll whose time is up waits for a task that is on its way: a hand-over or a claim that is
-	// being committed.
+	// being committed, or the first look into its queues.
 	deliveryGrace = time.Second
 	// pollGap is the longest pause between two polls of a session in which it cannot have polled elsewhere and lost the
 	// answer.
@@ -66,6 +66,7 @@ type poll struct {
 	free    int                // places that nobody has reserved
 	coming  int                // reserved places
 	got     []store.Assignment // delivered
+	owed    bool               // no look into its queues has ended since it arrived, and one is to come
 	closed  bool               // answered or given up; nothing is delivered any more
 	changed chan struct{}      // capacity 1: something above changed
 }
@@ -84,7 +85,7 @@ func newPolls() *polls {
 // Recall is set where an earlier answer to the poll may have been lost: its id was answered here, or its session has been
 // away for so long that it may have polled another process meanwhile.
 func (ps *polls) add(q store.Poll) (p *poll, recall bool) {
-	p = &poll{Poll: q, free: q.Max, changed: make(chan struct{}, 1)}
+	p = &poll{Poll: q, free: q.Max, owed: true, changed: make(chan struct{}, 1)}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	older := ps.open[pollID{q.Session, q.ID}]
@@ -127,6 +128,14 @@ func (ps *polls) served(session, id string) {
 		ps.closeLocked(p)
 		p.signal()
 	}
+}
+
+// excuse says that the poll waits for no look: one has ended, or would find its queues empty.
+func (ps *polls) excuse(p *poll) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p.owed = false
+	p.signal()
 }
 
 // recall has the poll look first for what is claimed under its id: a commit or a claim for it had an unknown outcome.
@@ -191,8 +200,13 @@ func (ps *polls) reserveAll(limit int, want func(*poll) bool) (out []place, more
 	defer ps.mu.Unlock()
 	var free []*poll
 	for _, p := range ps.open {
-		if p.free > 0 && want(p) {
+		switch {
+		case p.free == 0:
+		case want(p):
 			free = append(free, p)
+		case p.owed: // the look of another poll has found its queues empty
+			p.owed = false
+			p.signal()
 		}
 	}
 	slices.SortFunc(free, func(a, b *poll) int { return cmp.Compare(a.arrival, b.arrival) })
@@ -267,14 +281,14 @@ func (ps *polls) closeLocked(p *poll) []store.Assignment {
 }
 
 // answered closes the poll when there is something to answer and nothing more is on its way. With the time up, an empty
-// answer will do.
+// answer will do, but not before a look has told that: a poll that does not wait gets what is there.
 func (ps *polls) answered(p *poll, timeUp bool) ([]store.Assignment, bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if p.closed {
 		return p.got, true
 	}
-	if p.coming > 0 || len(p.got) == 0 && !timeUp && !ps.closing {
+	if p.coming > 0 || len(p.got) == 0 && (!timeUp || p.owed) && !ps.closing {
 		return nil, false
 	}
 	return ps.closeLocked(p), true
