@@ -95,8 +95,7 @@ type decider struct {
 	touchedAt map[history.UnitKey]int // by unit, once there are many
 	claims    []claimed
 
-	pairs    [4]pair // the texts that were parsed or made last
-	nextPair int
+	pairs [4]pair // the texts that were parsed or made, the last used first
 }
 
 // emit records an event and folds it.

@@ -184,3 +184,20 @@ func TestWhatIsToldIsBounded(t *testing.T) {
 		t.Error("the details were kept")
 	}
 }
+
+// TestMapReadsItsInputOnce begins the iterations of a Map with a large input. Its turns are ended by their number of events,
+// and not by the texts that they read, as they would be if each iteration read the input anew.
+func TestMapReadsItsInputOnce(t *testing.T) {
+	m := parse(t, `{"StartAt": "M", "States": {"M": {"Type": "Map", "End": true,
+		"ItemProcessor": {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}}}}`)
+	for _, item := range []string{"7", `{"a": 7}`, `"seven"`} {
+		input := "[" + strings.Repeat(item+",", 19_999) + item + "]"
+		s, turn, err := decide.Start(m, 1, history.Start{Namespace: "ns", Name: "run", Workflow: "wf", Input: []byte(input)}, begin)
+		for range 5 {
+			if err != nil || len(turn.Events) < 1000 {
+				t.Fatalf("items %s: turn %d has %d events, %v, want 1000 at least", item, turn.Seq, len(turn.Events), err)
+			}
+			turn, err = decide.Handle(m, s, []history.Command{{Kind: history.KindTimer}}, begin)
+		}
+	}
+}

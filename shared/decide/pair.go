@@ -9,22 +9,31 @@ type pair struct {
 	value expr.Value
 }
 
-// keep remembers a pair in the place of the oldest one.
+// used puts the i-th pair first. The last one goes when another is kept: what every iteration of a Map looks at stays, however
+// many other texts they have.
+func (d *decider) used(i int) pair {
+	p := d.pairs[i]
+	copy(d.pairs[1:i+1], d.pairs[:i])
+	d.pairs[0] = p
+	return p
+}
+
+// keep remembers a pair in the place of the one that was used longest ago.
 func (d *decider) keep(text []byte, value expr.Value) {
 	for i := range d.pairs {
 		if sameText(d.pairs[i].text, text) {
 			return
 		}
 	}
-	d.pairs[d.nextPair] = pair{text, value}
-	d.nextPair = (d.nextPair + 1) % len(d.pairs)
+	d.pairs[len(d.pairs)-1] = pair{text, value}
+	d.used(len(d.pairs) - 1)
 }
 
 // value parses a text that the state holds; it was made by expr.
 func (d *decider) value(text []byte) expr.Value {
 	for i := range d.pairs {
 		if sameText(d.pairs[i].text, text) {
-			return d.pairs[i].value
+			return d.used(i).value
 		}
 	}
 	d.work += len(text)
@@ -41,7 +50,7 @@ func (d *decider) value(text []byte) expr.Value {
 func (d *decider) text(v expr.Value) []byte {
 	for i := range d.pairs {
 		if sameValue(d.pairs[i].value, v) {
-			return d.pairs[i].text
+			return d.used(i).text
 		}
 	}
 	text := expr.Marshal(v)
