@@ -48,7 +48,7 @@ func parseDocument(raw json.RawMessage) (*definition.Document, error) {
 	doc, problems := definition.Parse(text, definition.Options{})
 	var invalid *definition.InvalidError
 	if err := problems.Err(); errors.As(err, &invalid) {
-		e := wire.Errorf(wire.InvalidWorkflow, "the document has %d problems", len(invalid.Problems))
+		e := wire.Errorf(wire.InvalidWorkflow, "the document is refused; details has every problem")
 		for _, p := range invalid.Problems {
 			e.Details = append(e.Details, wire.Detail{Field: p.Pointer, Rule: p.Rule, Message: p.Message})
 		}

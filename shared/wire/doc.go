@@ -15,6 +15,7 @@
 //     characters without control characters); id (1 to 64 of A-Z, a-z, 0-9, '.', '_', '-'); language (1 to 40 of a-z, 0-9, '+',
 //     '#', '.', '_', '-'); one=A B (one of the words); payload (at most the limit of payloads); default=X (what a field left out is taken as).
 //     null is as good as left out, but for payloads.
+//   - Of a member that is given twice in one object the last counts.
 //   - New fields may be added to answers, so a client passes over what it does not know.
 //
 // The id of an execution in the API is its name, which is unique in its namespace.
