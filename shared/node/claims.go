@@ -20,6 +20,9 @@ import (
 //	                   v                                                               |
 //	(unknown) -----> maybe --look begins--> looked into --nothing more--> empty -------+
 //
+// Of its own commits the node knows how many rows they have queued. A look for those alone asks for so many polls and no
+// more: a poll that a look asks for takes no hand-over meanwhile, and so one row in the queue would bring the next one there.
+//
 // A bell that comes during a look sets the queue to maybe again, so nothing is missed. Others ring because the process has
 // left its flag at the queue: the first look leaves it, heartbeats renew it.
 type claims struct {
@@ -29,7 +32,9 @@ type claims struct {
 }
 
 type queue struct {
-	maybe   bool      // rows may be waiting
+	maybe   bool      // rows may be waiting, nobody here knows how many
+	rows    int       // rows that this node has queued itself
+	sought  int       // those of them that the look under way is for
 	waited  time.Time // when a poll last waited for it
 	flagged time.Time // until when others ring for sure
 }
@@ -70,7 +75,7 @@ func (c *claims) arrived(p *poll, recall bool) bool {
 			c.queues[k] = q
 		}
 		q.waited = now
-		ring = ring || q.maybe || now.After(q.flagged)
+		ring = ring || q.maybe || q.rows > 0 || now.After(q.flagged)
 	}
 	c.mu.Unlock()
 	if ring {
@@ -83,6 +88,21 @@ func (c *claims) ring() {
 	select {
 	case c.bell <- struct{}{}:
 	default:
+	}
+}
+
+// queued notes rows of this node's own, a queue for each.
+func (c *claims) queued(queues []store.Queue) {
+	c.mu.Lock()
+	known := false
+	for _, k := range queues {
+		if q := c.queues[k]; q != nil {
+			q.rows, known = min(q.rows+1, maxPlaces), true
+		}
+	}
+	c.mu.Unlock()
+	if known {
+		c.ring()
 	}
 }
 
@@ -149,18 +169,43 @@ func (c *claims) beaten(waiting []store.Queue, queued []int, sent time.Time) {
 	c.rang(found)
 }
 
-// interested, called under the mutex of the polls, tells whether the poll has a queue to look into, and flag whether one of them needs the flag.
-func (c *claims) interested(p *poll, now time.Time) (yes, flag bool) {
+// scope is what one look is for.
+type scope struct {
+	flag   bool // a queue needs the flag
+	open   bool // there may be any number of rows
+	rows   int  // else so many
+	counts map[store.Queue]bool
+}
+
+// limit is how many places the look asks for.
+func (s *scope) limit() int {
+	if s.open {
+		return maxPlaces
+	}
+	return min(s.rows, maxPlaces)
+}
+
+// interested tells whether the poll has a queue to look into, and widens the scope by it. It is called under the mutex of
+// the polls.
+func (c *claims) interested(p *poll, now time.Time, s *scope) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	yes = p.Recall
+	open, rows := p.Recall, false
 	for _, k := range queuesOf(&p.Poll) {
 		q := c.queues[k]
 		unflagged := q == nil || now.After(q.flagged)
-		flag = flag || unflagged
-		yes = yes || unflagged || q.maybe
+		s.flag = s.flag || unflagged
+		open = open || unflagged || q.maybe
+		if q != nil && q.rows > 0 {
+			rows = true
+			if !s.counts[k] {
+				s.counts[k] = true
+				s.rows += q.rows
+			}
+		}
 	}
-	return yes, flag
+	s.open = s.open || open
+	return open || rows
 }
 
 // looking begins a look: what rings from now on is newer than it.
@@ -168,29 +213,47 @@ func (c *claims) looking(places []place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, pl := range places {
-		for _, k := range queuesOf(&pl.poll.Poll) {
+		for _, k := range queuesOf(&pl.ask) {
 			if q := c.queues[k]; q != nil {
 				q.maybe = false
+				q.sought, q.rows = q.sought+q.rows, 0
 			}
 		}
 	}
 }
 
-// looked ends a look. The queues of polls that had their fill may have more.
-func (c *claims) looked(places []place, got []int, flagged bool, sent time.Time) {
+// looked ends a look, and rings for another one where there may be more: in the queues of polls that had their fill, or of
+// a counted look, what is left. A poll that has come meanwhile has not rung.
+func (c *claims) looked(places []place, got []int, s *scope, sent time.Time) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	more := false
 	for i, pl := range places {
-		for _, k := range queuesOf(&pl.poll.Poll) {
+		full := got[i] == pl.n
+		left := got[i]
+		for _, k := range queuesOf(&pl.ask) {
 			q := c.queues[k]
 			if q == nil {
 				continue
 			}
-			q.maybe = q.maybe || got[i] == pl.n
-			if flagged {
+			taken := min(left, q.sought)
+			q.sought, left = q.sought-taken, left-taken
+			if !full {
+				q.sought = 0
+			}
+			q.maybe = q.maybe || full && s.open
+			more = more || q.maybe
+			if s.flag {
 				q.flagged = sent.Add(flagGood)
 			}
 		}
+	}
+	for _, q := range c.queues {
+		q.rows, q.sought = min(q.rows+q.sought, maxPlaces), 0
+		more = more || q.rows > 0
+	}
+	c.mu.Unlock()
+	if more {
+		c.ring()
 	}
 }
 
@@ -244,17 +307,15 @@ func (c *claimer) run(ctx context.Context) error {
 // claim claims once for all polls that have something to look into.
 func (c *claimer) claim(ctx context.Context) (more bool, err error) {
 	now := time.Now()
-	flag := false
-	places, left := c.node.polls.reserveAll(maxPlaces, func(p *poll) bool {
-		yes, unflagged := c.node.claims.interested(p, now)
-		flag = flag || unflagged
-		return yes
+	s := scope{counts: map[store.Queue]bool{}}
+	places, left := c.node.polls.reserveAll(s.limit, func(p *poll) bool {
+		return c.node.claims.interested(p, now, &s)
 	})
 	if len(places) == 0 {
 		return false, nil
 	}
 	c.node.claims.looking(places)
-	q := store.ClaimRequest{Fence: c.fence, Marks: &c.marks, Flag: flag}
+	q := store.ClaimRequest{Fence: c.fence, Marks: &c.marks, Flag: s.flag}
 	for _, pl := range places {
 		q.Polls = append(q.Polls, pl.ask)
 	}
@@ -274,7 +335,7 @@ func (c *claimer) claim(ctx context.Context) (more bool, err error) {
 	for _, pl := range places {
 		c.node.polls.excuse(pl.poll)
 	}
-	c.node.claims.looked(places, got, flag, now)
+	c.node.claims.looked(places, got, &s, now)
 	return r.More || left, nil
 }
 

@@ -22,7 +22,7 @@ func TestPartitionsFollowRendezvous(t *testing.T) {
 			t.Fatalf("alone, a owns %d of 16 partitions", n)
 		}
 		c.join("b")
-		time.Sleep(3 * time.Second)
+		time.Sleep(4 * time.Second)
 		c.db.do(func() {
 			for p, o := range c.db.partitions {
 				want := rendezvous(history.Partition(p), []string{"a", "b"})

@@ -113,7 +113,7 @@ func (l *loop) ring(e *execution, t *history.Turn) {
 			queues = append(queues, store.Queue{Namespace: e.namespace, Contract: o.Contract, Language: o.Language})
 		}
 	}
-	l.node.claims.rang(queues)
+	l.node.claims.queued(queues)
 	if t.End != nil {
 		l.node.ends.rang(e.id)
 	}

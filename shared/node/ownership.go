@@ -33,6 +33,7 @@ type owners struct {
 	list       []store.Owner
 	generation int64
 	held       map[history.Partition]history.Epoch // as the loop was told
+	came       map[history.Partition]time.Time     // when each came
 	checked    time.Time                           // when list was read last
 }
 
@@ -46,7 +47,7 @@ func newOwners(n *Node, fence history.FenceNumber, l *loop) *owners {
 	return &owners{
 		node: n, fence: fence, loop: l, log: n.log,
 		pulses: make(chan store.Pulse, 1), again: make(chan struct{}, 1), stops: make(chan chan error),
-		held: map[history.Partition]history.Epoch{},
+		held: map[history.Partition]history.Epoch{}, came: map[history.Partition]time.Time{},
 	}
 }
 
@@ -133,7 +134,7 @@ func (o *owners) gain(list []store.Held, dead bool) {
 		return
 	}
 	for _, h := range list {
-		o.held[h.Partition] = h.Epoch
+		o.held[h.Partition], o.came[h.Partition] = h.Epoch, time.Now()
 	}
 	o.loop.send(o.loop.ctx, gained{list, dead})
 }
@@ -141,6 +142,7 @@ func (o *owners) gain(list []store.Held, dead bool) {
 // leave has the loop drop the partition, and waits for that.
 func (o *owners) leave(p history.Partition) {
 	delete(o.held, p)
+	delete(o.came, p)
 	dropped := make(chan struct{})
 	if o.loop.send(o.loop.ctx, left{p, dropped}) {
 		select {
@@ -157,7 +159,8 @@ type plan struct {
 }
 
 // plan compares the list with where the partitions belong. A node counts as live until somebody may call it dead, so that
-// nothing moves while nobody may.
+// nothing moves while nobody may. What has just come stays for two heartbeats: whoever gave it may be about to leave, and
+// still looks live.
 func (o *owners) plan(pulse store.Pulse) plan {
 	timeout := o.node.config.NodeTimeout
 	judge := o.node.standing.steady(timeout)
@@ -176,7 +179,7 @@ func (o *owners) plan(pulse store.Pulse) plan {
 	for _, x := range o.list {
 		to := fences[rendezvous(x.Partition, ids)]
 		switch {
-		case x.Fence == o.fence && to != o.fence && to != 0:
+		case x.Fence == o.fence && to != o.fence && to != 0 && time.Since(o.came[x.Partition]) > 2*o.node.config.Heartbeat:
 			out.releases = append(out.releases, store.Handover{Partition: x.Partition, To: to})
 		case x.Fence != o.fence && to == o.fence && !running[x.Fence]:
 			takes[x.Fence] = append(takes[x.Fence], x.Partition)

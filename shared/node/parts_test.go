@@ -149,7 +149,7 @@ func TestPolls(t *testing.T) {
 		ps := newPolls()
 		p := open(ps, "1", 3)
 		ps.reserve(1, work, "")
-		places, _ := ps.reserveAll(10, func(*poll) bool { return true })
+		places, _ := ps.reserveAll(func() int { return 10 }, func(*poll) bool { return true })
 		if len(places) != 1 || places[0].n != 2 || places[0].ask.Max != 2 {
 			t.Errorf("places %+v", places)
 		}
@@ -201,7 +201,7 @@ func TestPolls(t *testing.T) {
 		for i := range 10 {
 			open(ps, fmt.Sprint(i), 10)
 		}
-		places, more := ps.reserveAll(35, func(*poll) bool { return true })
+		places, more := ps.reserveAll(func() int { return 35 }, func(*poll) bool { return true })
 		if len(places) != 4 || !more || places[0].ask.ID != "0" || places[3].ask.ID != "3" {
 			t.Errorf("%d places, more %v", len(places), more)
 		}

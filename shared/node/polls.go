@@ -195,7 +195,7 @@ type place struct {
 
 // reserveAll takes the free places of open polls that want says yes to, for one claim: those that have waited longest
 // first, until there are limit places. It tells whether polls were left out.
-func (ps *polls) reserveAll(limit int, want func(*poll) bool) (out []place, more bool) {
+func (ps *polls) reserveAll(limit func() int, want func(*poll) bool) (out []place, more bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	var free []*poll
@@ -210,15 +210,16 @@ func (ps *polls) reserveAll(limit int, want func(*poll) bool) (out []place, more
 		}
 	}
 	slices.SortFunc(free, func(a, b *poll) int { return cmp.Compare(a.arrival, b.arrival) })
+	left := limit()
 	for _, p := range free {
-		if limit <= 0 {
+		if left <= 0 {
 			return out, true
 		}
 		pl := place{p, p.free, p.Poll}
 		pl.ask.Max = pl.n
 		ps.take(p, pl.n)
 		p.Recall = false
-		limit -= pl.n
+		left -= pl.n
 		out = append(out, pl)
 	}
 	return out, false
