@@ -68,7 +68,7 @@ func (d *decider) apply(cmd *history.Command) (answer, bool) {
 		if d.s.Status().Ended() {
 			return answer{outcome: history.Finished}, true
 		}
-	case history.KindRedrive, history.KindChildEnded:
+	case history.KindRedrive:
 	default:
 		return answer{}, false
 	}
@@ -83,27 +83,32 @@ func (d *decider) apply(cmd *history.Command) (answer, bool) {
 	return refused("this execution does not take a %s", cmd.Kind), true
 }
 
-// isReport tells whether a command is about one row of the queue.
+// isReport tells whether a command is about one row of the queue, or about one child.
 func isReport(kind history.Kind) bool {
 	switch kind {
 	case history.KindDispatched, history.KindComplete, history.KindFail, history.KindUncertain, history.KindHeartbeat,
-		history.KindLost:
+		history.KindLost, history.KindChildEnded:
 		return true
 	}
 	return false
 }
 
-// report covers what workers and sessions tell about one row of the queue.
+// report covers what workers, sessions and children tell.
 func (d *decider) report(cmd *history.Command) answer {
+	if cmd.Kind == history.KindChildEnded {
+		return d.childEnded(cmd)
+	}
 	if cmd.Kind == history.KindDispatched && cmd.Claim.Task != 0 {
 		d.claims = append(d.claims, claimed{task: cmd.Claim.Task, row: cmd.Row})
 	}
 	v := d.s.Unit(cmd.Row.Unit)
-	if v == nil || !v.HasRow() || cmd.Row.Attempt != v.Attempt() || cmd.Row.Offer > v.Row().Offer {
-		if d.s.Reported(cmd.Row) {
-			return answer{outcome: history.Duplicate}
+	if v != nil {
+		if row, ok := v.TokenRow(); ok && cmd.Row.Unit == row.Unit {
+			return d.tokenReport(v, row, cmd)
 		}
-		return stale
+	}
+	if v == nil || !v.HasRow() || cmd.Row.Attempt != v.Attempt() || cmd.Row.Offer > v.Row().Offer {
+		return d.lateReport(cmd)
 	}
 	st := d.state(v)
 	if st == nil {
@@ -121,11 +126,25 @@ func (d *decider) report(cmd *history.Command) answer {
 	if current {
 		d.noticeClaim(v, cmd)
 	}
-	d.touch(v).reported = true
+	d.touch(v)
+	d.touchUnit(cmd.Row.Unit).reported = true
 	if cmd.Kind == history.KindFail {
 		return d.failed(v, st, cmd, current)
 	}
 	return d.completed(v, st, cmd, current)
+}
+
+// lateReport answers a report that changes nothing. Where this turn takes away the row that it has made done, it is applied
+// with that.
+func (d *decider) lateReport(cmd *history.Command) answer {
+	t := d.findTouched(cmd.Row.Unit)
+	if t != nil && t.row.Attempt == cmd.Row.Attempt && (cmd.Kind == history.KindComplete || cmd.Kind == history.KindFail) {
+		t.reported = true
+	}
+	if d.s.Reported(cmd.Row) {
+		return answer{outcome: history.Duplicate}
+	}
+	return stale
 }
 
 // noticeClaim records the dispatch that a report is older than.
@@ -157,7 +176,49 @@ func (d *decider) completed(v *history.Visit, st *definition.State, cmd *history
 	if err != nil {
 		return refused("the output is no JSON: %v", err)
 	}
+	if kind, _ := v.Unit(); kind == history.TokenUnit {
+		ev.Type = history.EventSubmitted
+		if text := d.text(output); len(text) <= maxPayload {
+			ev.Text.Literal = text
+		}
+		return applied(d.emit(ev))
+	}
 	return applied(d.succeed(v, st, ev, output))
+}
+
+// tokenReport covers what is told with the token of a task that ends by it.
+func (d *decider) tokenReport(v *history.Visit, row history.RowRef, cmd *history.Command) answer {
+	if cmd.Row != row {
+		return d.lateReport(cmd)
+	}
+	st := d.state(v)
+	if st == nil {
+		return stale
+	}
+	ev := history.Event{Scope: v.Scope().ID(), Unit: history.TokenUnit}
+	switch cmd.Kind {
+	case history.KindHeartbeat:
+		return d.progress(v, cmd)
+	case history.KindComplete:
+		output, err := expr.Parse(cmd.Output)
+		if err != nil {
+			return refused("the output is no JSON: %v", err)
+		}
+		d.touch(v)
+		d.touchUnit(row.Unit).reported = true
+		ev.Type, ev.Unit = history.EventCompleted, 0
+		return applied(d.succeed(v, st, ev, output))
+	case history.KindFail:
+		f, details, err := reportedFailure(cmd.Failure)
+		if err != nil {
+			return refused("the details of the failure are no JSON: %v", err)
+		}
+		d.touch(v)
+		d.touchUnit(row.Unit).reported = true
+		ev.Type, ev.Text.Literal = history.EventFailed, details
+		return applied(d.failUnit(v, st, ev, f))
+	}
+	return stale
 }
 
 // succeed records the result of a unit. One that cannot be used fails the attempt.
@@ -165,6 +226,9 @@ func (d *decider) succeed(v *history.Visit, st *definition.State, ev history.Eve
 	text := d.text(result)
 	undo, err := d.undoable(v, st, result)
 	fails := history.Event{Type: history.EventFailed, Offer: ev.Offer, Last: ev.Last}
+	if _, ok := v.TokenRow(); ok {
+		fails.Unit = history.TokenUnit
+	}
 	switch {
 	case err != nil:
 		return d.failUnit(v, st, fails, evaluation(v, err))
@@ -226,7 +290,7 @@ func (d *decider) progress(v *history.Visit, cmd *history.Command) answer {
 	if len(text) > maxPayload {
 		return refused("the details have %d bytes, %d are allowed", len(text), maxPayload)
 	}
-	if u, _ := v.View(); bytes.Equal(u.Progress, text) {
+	if u, _ := v.View(); bytes.Equal(u.Progress, text) && v.HasRow() {
 		return answer{outcome: history.Duplicate}
 	}
 	ev := history.Event{Type: history.EventProgressed, Scope: v.Scope().ID(), Text: history.Text{Literal: text}}

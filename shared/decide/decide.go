@@ -24,7 +24,8 @@ const (
 	snapshotEvery = 300
 )
 
-// Start opens an execution and decides as far as it goes by itself. The error is that of an input that is no JSON.
+// Start opens an execution and decides as far as it goes by itself and knows. The error is that of an input that is no
+// JSON.
 func Start(m *definition.Machine, id history.ExecutionID, start history.Start, now history.Time) (*history.State, history.Turn, error) {
 	input, err := expr.Parse(start.Input)
 	if err != nil {
@@ -45,10 +46,15 @@ func Start(m *definition.Machine, id history.ExecutionID, start history.Start, n
 // committed. The error is a definition that does not have what the state needs, or a kind of command that nobody knows;
 // s is then of no use any more.
 func Handle(m *definition.Machine, s *history.State, cmds []history.Command, now history.Time) (history.Turn, error) {
+	return World{}.Handle(m, s, cmds, now)
+}
+
+// Handle is Handle of one who knows something.
+func (w World) Handle(m *definition.Machine, s *history.State, cmds []history.Command, now history.Time) (history.Turn, error) {
 	now = max(now, s.At())
 	t := history.Turn{Seq: s.LastSeq() + 1, At: now, FirstEvent: s.Events() + 1}
 	t.Events = make([]history.Event, 0, usualEvents)
-	d := &decider{m: m, s: s, t: &t, now: now}
+	d := &decider{m: m, s: s, t: &t, now: now, world: w}
 	for i := range cmds {
 		d.draw = newDraw(cmds[i].Seed)
 		d.command(&cmds[i])
@@ -88,6 +94,9 @@ type decider struct {
 	draw *draw
 	err  error // the first fault that ends the turn
 
+	world World
+	began map[history.UnitKey]history.Child // by the units that wait for them
+
 	size      int // bytes of the texts written so far
 	work      int // bytes of the texts read and made so far
 	unsettled []failed
@@ -124,7 +133,7 @@ func (d *decider) faultf(format string, args ...any) { d.fault(fmt.Errorf(format
 
 // full tells that the turn must not go on by itself.
 func (d *decider) full() bool {
-	return d.err != nil || len(d.t.Events) >= maxEvents || d.size >= maxBytes || d.work >= maxWork
+	return d.err != nil || d.t.Stalled || len(d.t.Events) >= maxEvents || d.size >= maxBytes || d.work >= maxWork
 }
 
 // open records the start and enters the first state.
@@ -143,13 +152,18 @@ func (d *decider) open(start history.Start, input []byte) {
 
 // settle draws the consequences of what the commands so far have recorded.
 func (d *decider) settle() {
+	d.passOn()
+	d.proceed()
+}
+
+// passOn hands on the failures of units that are not tried again.
+func (d *decider) passOn() {
 	for _, x := range d.unsettled {
 		if x.v.Scope().Runs() && !d.s.Status().Ended() {
 			d.unhandled(x.v, x.st, x.f)
 		}
 	}
 	d.unsettled = d.unsettled[:0]
-	d.proceed()
 }
 
 // proceed goes on with what is ready, and then with the execution as a whole where it is unwound.
@@ -160,12 +174,13 @@ func (d *decider) proceed() {
 		switch {
 		case v != nil:
 			d.step(v)
+			d.passOn()
 		case d.s.MustUnwind():
 			d.unwind()
 		default:
 			return
 		}
-		if d.s.Events() == before {
+		if d.s.Events() == before && !d.t.Stalled {
 			d.faultf("nothing goes on, and yet something is ready: %v", v)
 		}
 	}
@@ -209,6 +224,9 @@ func (d *decider) finish() {
 	d.t.WakeAt = d.s.WakeAt()
 	if d.s.Status().Ended() && len(d.t.Events) > 0 {
 		d.t.End = d.s.End()
+		if p := d.s.Start().Parent; p != nil && p.Waits {
+			d.t.Told = p
+		}
 	}
 	d.t.Events = slices.Clip(d.t.Events)
 }

@@ -2,15 +2,22 @@ package decide
 
 import "github.com/orrery-dev/orrery/shared/history"
 
-// touched is a unit that the turn may have changed, as it stood before.
+// touched is a unit that the turn may have changed, as it stood before. A unit that ends by its token counts as two: the
+// token's row, and the one by which a worker gets the token.
 type touched struct {
 	unit history.UnitKey
-	// row is what stood in the task queue; its Offer is zero where nothing did.
-	row history.RowRef
-	// lost tells that the row had been given up before: it is there, but 'lost'.
-	lost bool
-	// reported tells that a report has ended the attempt of row, expired that nobody had claimed it in time.
+	standing
+	// reported tells that a report has ended the attempt of row or child, expired that nobody had claimed it in time.
 	reported, expired bool
+}
+
+// standing is what there is of a unit outside of the execution.
+type standing struct {
+	row    history.RowRef // in the task queue; its Offer is zero where there is none
+	status history.UnitStatus
+	token  bool   // nobody claims the row
+	child  string // name of the execution that runs for the unit, empty for none
+	try    int    // the attempt that the child is of
 }
 
 // claimed is a row of the queue whose claim the turn takes notice of.
@@ -19,20 +26,42 @@ type claimed struct {
 	row  history.RowRef
 }
 
+// standing tells how a unit stands now.
+func (d *decider) standing(unit history.UnitKey) standing {
+	var s standing
+	v := d.s.Unit(unit)
+	if v == nil {
+		return s
+	}
+	if row, ok := v.TokenRow(); ok && row.Unit == unit {
+		return standing{row: row, status: history.UnitWaiting, token: true}
+	}
+	if v.HasRow() {
+		_, s.status = v.Unit()
+		s.row = v.Row()
+	}
+	if name, _, ok := v.Child(); ok {
+		s.child, s.try = name, v.Attempt()
+	}
+	return s
+}
+
 // fewUnits is up to how many touched units are searched one by one.
 const fewUnits = 16
 
-// touch notes how a unit stands before the turn changes it.
+// touch notes how the unit of a visit stands before the turn changes it.
 func (d *decider) touch(v *history.Visit) *touched {
-	if t := d.findTouched(v.Key()); t != nil {
+	if _, ok := v.TokenRow(); ok && v.HasRow() {
+		d.touchUnit(v.Row().Unit)
+	}
+	return d.touchUnit(v.Key())
+}
+
+func (d *decider) touchUnit(unit history.UnitKey) *touched {
+	if t := d.findTouched(unit); t != nil {
 		return t
 	}
-	t := touched{unit: v.Key()}
-	if v.HasRow() {
-		_, status := v.Unit()
-		t.row, t.lost = v.Row(), status == history.UnitUncertain
-	}
-	d.touched = append(d.touched, t)
+	d.touched = append(d.touched, touched{unit: unit, standing: d.standing(unit)})
 	if n := len(d.touched); n > fewUnits {
 		d.indexTouched()
 	}
@@ -69,7 +98,7 @@ func (d *decider) indexTouched() {
 
 // touchTree notes everything that ends when the visit does.
 func (d *decider) touchTree(v *history.Visit) {
-	if v.HasRow() {
+	if v.Phase() == history.PhaseOpen {
 		d.touch(v)
 	}
 	for _, c := range v.Branches() {
@@ -83,15 +112,13 @@ func (d *decider) touchTree(v *history.Visit) {
 func (d *decider) effects() {
 	for i := range d.touched {
 		b := &d.touched[i]
-		var row history.RowRef
-		var status history.UnitStatus
-		if v := d.s.Unit(b.unit); v != nil && v.HasRow() {
-			row = v.Row()
-			_, status = v.Unit()
+		now := d.standing(b.unit)
+		d.give(b, now)
+		if now.row != b.row && (now.status == history.UnitQueued || now.token) {
+			d.offer(d.s.Unit(b.unit), now)
 		}
-		d.give(b, row, status)
-		if status == history.UnitQueued && row != b.row {
-			d.offer(d.s.Unit(b.unit))
+		if now.child != b.child || now.try != b.try {
+			d.children(b, now)
 		}
 	}
 	for _, c := range d.claims {
@@ -101,22 +128,32 @@ func (d *decider) effects() {
 	}
 }
 
-// give takes away what stood in the queue, where row, which stands now, is another one.
-func (d *decider) give(b *touched, row history.RowRef, status history.UnitStatus) {
+// give takes away what stood in the queue, where another row stands now.
+func (d *decider) give(b *touched, now standing) {
 	switch {
 	case b.row.Offer == 0:
-	case row.Offer == 0 || row.Attempt != b.row.Attempt:
+	case now.row.Offer == 0 || now.row.Attempt != b.row.Attempt:
 		d.t.Resolved = append(d.t.Resolved, history.Resolved{
 			Unit: b.unit, Attempt: b.row.Attempt, Reported: b.reported, OnlyQueued: b.expired,
 			CancelNotice: !b.reported && !b.expired,
 		})
-	case !b.lost && (row.Offer != b.row.Offer || status == history.UnitUncertain):
+	case b.status != history.UnitUncertain && (now.row.Offer != b.row.Offer || now.status == history.UnitUncertain):
 		d.t.Lost = append(d.t.Lost, b.row)
 	}
 }
 
+// children starts the child that the unit waits for now, and stops the one that it waited for.
+func (d *decider) children(b *touched, now standing) {
+	if b.child != "" && !b.reported {
+		d.t.Stops = append(d.t.Stops, history.Stop{Name: b.child, Reason: "the parent does not wait for it any more"})
+	}
+	if now.child != "" {
+		d.t.Children = append(d.t.Children, d.began[b.unit])
+	}
+}
+
 // offer writes a row for the queue.
-func (d *decider) offer(v *history.Visit) {
+func (d *decider) offer(v *history.Visit, now standing) {
 	st := d.state(v)
 	if st == nil {
 		return
@@ -127,10 +164,17 @@ func (d *decider) offer(v *history.Visit) {
 		key = start.Namespace + "/" + start.Name + "/" + string(v.Key())
 	}
 	timeout, heartbeat := v.Timeouts()
+	if st.Resource.Token {
+		heartbeat = 0 // whoever claims the row is not the one who has to beat
+	}
+	input := v.Work()
+	if now.token {
+		input = []byte("null") // nobody gets it with this row
+	}
 	d.t.Offers = append(d.t.Offers, history.Offer{
-		RowRef: v.Row(), Contract: st.Resource.Contract, Language: st.Resource.Language, Priority: st.Priority,
+		RowRef: now.row, Contract: st.Resource.Contract, Language: st.Resource.Language, Priority: st.Priority, TokenTask: now.token,
 		Task: history.Task{
-			Input: v.Work(), IdempotencyKey: key, Redelivery: v.Redelivery(), Timeout: timeout, HeartbeatTimeout: heartbeat,
+			Input: input, IdempotencyKey: key, Redelivery: v.Redelivery(), Timeout: timeout, HeartbeatTimeout: heartbeat,
 		},
 	})
 }

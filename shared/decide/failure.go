@@ -199,9 +199,7 @@ func aborts(events []history.Event, c *history.Scope) []history.Event {
 // end ends the execution without success: at once, or by unwinding it where there is something to undo or to clean up.
 func (d *decider) end(status history.Status, f failure) {
 	for _, v := range d.s.OpenVisits() {
-		if v.HasRow() {
-			d.touch(v)
-		}
+		d.touch(v)
 	}
 	ev := history.Event{Type: history.EventEnded, Scope: history.MainScope, Status: status}
 	if d.m.Cleanup != nil || d.s.MayUndoAny() {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ func TestProperties(t *testing.T) {
 		g := &generator{t: t}
 		text := g.document()
 		w := newWorld(t, parse(t, text))
+		publish(w.workflows, "sub@1", parse(t, sequence(2)))
 		w.start(history.Start{Namespace: "ns", Name: "run", Workflow: "wf", Input: g.value(2), Seed: g.seed()})
 		saved, at := w.s.Snapshot(), len(w.rows)
 		for range rapid.IntRange(1, 40).Draw(t, "turns") {
@@ -36,12 +38,14 @@ func TestProperties(t *testing.T) {
 			}
 			var cmds []history.Command
 			for range rapid.IntRange(1, 3).Draw(t, "commands") {
-				cmds = append(cmds, g.command(w))
+				cmd := g.command(w)
+				cmd.Seed = g.seed()
+				cmds = append(cmds, cmd)
 			}
 			reportsFirst(cmds)
 			w.handle(cmds...)
 		}
-		w.handle(history.Command{Kind: history.KindCancel})
+		w.handle(history.Command{Kind: history.KindCancel, Seed: g.seed()})
 		g.drain(w, text)
 		checkSnapshot(t, w, saved, at)
 	})
@@ -69,6 +73,17 @@ func (g *generator) drain(w *world, text string) {
 				cmds = append(cmds, history.Command{Kind: history.KindSignal, Signal: u.Signal})
 			}
 		}
+		for _, v := range w.s.OpenVisits() {
+			if row, ok := v.TokenRow(); ok && w.queue[row] != "done" {
+				cmds = append([]history.Command{w.report(history.Command{Kind: history.KindComplete, Row: row, Output: []byte("1")})}, cmds...)
+			}
+		}
+		for _, name := range w.waited() {
+			cmds = append([]history.Command{w.ended(name, history.Command{Status: history.Cancelled, Failure: &history.Failure{}})}, cmds...)
+		}
+		for i := range cmds {
+			cmds[i].Seed = g.seed()
+		}
 		w.handle(cmds...)
 	}
 }
@@ -80,7 +95,7 @@ func reportsFirst(cmds []history.Command) {
 		switch c.Kind {
 		case history.KindDispatched:
 			return 0
-		case history.KindComplete, history.KindFail:
+		case history.KindComplete, history.KindFail, history.KindChildEnded:
 			return 1
 		}
 		return 2
@@ -145,13 +160,19 @@ type generator struct {
 	t      *rapid.T
 	states int
 	plain  bool // Cleanup is being made: nothing in it is undone
+	seeds  uint64
 }
 
 func (g *generator) pick(name string, n int) int { return rapid.IntRange(0, n-1).Draw(g.t, name) }
 func (g *generator) chance(name string, in int) bool {
 	return g.pick(name, in) == 0
 }
-func (g *generator) seed() uint64 { return rapid.Uint64().Draw(g.t, "seed") }
+
+// seed never gives the same number twice, so that what is drawn to be unique is.
+func (g *generator) seed() uint64 {
+	g.seeds++
+	return g.seeds<<32 | uint64(rapid.Uint32().Draw(g.t, "seed"))
+}
 
 type object = map[string]any
 
@@ -189,7 +210,7 @@ func (g *generator) machine(depth int) object {
 	return object{"StartAt": names[0], "States": states}
 }
 
-var kinds = []string{"Task", "Task", "Task", "Pass", "Wait", "Choice", "Parallel", "Map", "Signal", "Fail", "Succeed"}
+var kinds = []string{"Task", "Task", "Task", "Pass", "Wait", "Choice", "Parallel", "Map", "Signal", "Child", "Token", "Fail", "Succeed"}
 
 func (g *generator) state(later, earlier []string, depth int) object {
 	kind := kinds[g.pick("kind", len(kinds))]
@@ -220,6 +241,19 @@ func (g *generator) state(later, earlier []string, depth int) object {
 	case "Signal":
 		st["Type"], st["Resource"] = "Task", "signal:"+string(rune('a'+g.pick("signal", 2)))
 		g.limits(st)
+	case "Child":
+		st["Type"], st["Resource"] = "Task", g.child(st)
+		g.limits(st)
+		g.undo(st)
+		g.handlers(st, later)
+	case "Token":
+		st["Type"] = "Task"
+		st["Resource"] = []string{"task:work.waitForTaskToken", "arn:aws:states:::states:startExecution.waitForTaskToken"}[g.pick("token", 2)]
+		st["Parameters"] = object{"StateMachineArn": "sub", "Input": object{"token.$": "$$.Task.Token"}}
+		st["ResultSelector"] = object{"n.$": "$", "list": []any{}, "by.$": "$$.Task.Token"}
+		g.limits(st)
+		g.undo(st)
+		g.handlers(st, later)
 	case "Task":
 		st["Resource"] = "task:work"
 		st["MaxRedeliveries"] = g.pick("redeliveries", 3)
@@ -231,9 +265,7 @@ func (g *generator) state(later, earlier []string, depth int) object {
 		}
 		g.limits(st)
 		g.flow(st)
-		if !g.plain && g.chance("compensate", 2) {
-			st["Compensate"] = g.compensation()
-		}
+		g.undo(st)
 	case "Parallel":
 		branches := make([]any, 1+g.pick("branches", 3))
 		for i := range branches {
@@ -263,7 +295,27 @@ func (g *generator) state(later, earlier []string, depth int) object {
 	return st
 }
 
+func (g *generator) undo(st object) {
+	if !g.plain && g.chance("compensate", 2) {
+		st["Compensate"] = g.compensation()
+	}
+}
+
+// child makes the resource of a Task that starts an execution.
+func (g *generator) child(st object) string {
+	kind := g.pick("child", 5)
+	if kind > 2 {
+		st["Parameters"] = object{"StateMachineArn": []string{"sub@1", "nowhere"}[g.pick("where", 2)], "Input.$": "$"}
+	}
+	return []string{
+		"workflow:sub", "workflow:sub@1", "workflow:nowhere", "arn:aws:states:::states:startExecution", "arn:aws:states:::states:startExecution.sync:2",
+	}[kind]
+}
+
 func (g *generator) compensation() object {
+	if g.chance("by child", 3) {
+		return object{"Resource": "workflow:sub"}
+	}
 	c := object{"Resource": "task:undo", "MaxRedeliveries": g.pick("redeliveries", 2)}
 	if g.chance("parameters", 2) {
 		c["Parameters"] = object{"result.$": "$.Result", "n": 1}
@@ -287,7 +339,7 @@ func (g *generator) limits(st object) {
 	if g.chance("deadline", 2) {
 		st["TimeoutSeconds"] = 30 + g.pick("deadline", 30)
 	}
-	if st["Resource"] == "task:work" && g.chance("heartbeat", 2) {
+	if resource, _ := st["Resource"].(string); (resource == "task:work" || strings.HasSuffix(resource, ".waitForTaskToken")) && g.chance("heartbeat", 2) {
 		st["HeartbeatSeconds"] = 1 + g.pick("heartbeat", 20)
 	}
 }
@@ -342,10 +394,20 @@ func (g *generator) value(depth int) []byte {
 
 // command makes one that may fit or not.
 func (g *generator) command(w *world) history.Command {
-	cmd := history.Command{Seed: g.seed(), Output: g.value(1), Ref: 1, Inbox: 1}
+	cmd := history.Command{Output: g.value(1), Ref: 1, Inbox: 1}
+	if names := w.waited(); len(names) > 0 && g.chance("ended", 3) {
+		cmd.Status = []history.Status{history.Succeeded, history.Failed, history.Cancelled}[g.pick("status", 3)]
+		if cmd.Status != history.Succeeded {
+			cmd.Failure = &history.Failure{Code: g.errorName()}
+		}
+		return w.ended(names[g.pick("child", len(names))], cmd)
+	}
 	units := w.s.OpenUnits()
 	if len(units) > 0 {
 		u := units[g.pick("unit", len(units))]
+		if row, ok := w.reported(u.Key); ok && g.chance("token", 2) && w.queue[row] == "claimed" {
+			return g.tokenReport(w, cmd, row)
+		}
 		if row, ok := w.s.Row(u.Key); ok {
 			return g.report(w, cmd, row, u.Status)
 		}
@@ -376,6 +438,21 @@ func (g *generator) timer(w *world, cmd *history.Command) {
 	for _, u := range w.s.Silent(w.now) {
 		cmd.Heard[u.Key] = w.now
 	}
+}
+
+// tokenReport makes what whoever has the token of a row would tell; for the row of a worker it is the same.
+func (g *generator) tokenReport(w *world, cmd history.Command, row history.RowRef) history.Command {
+	cmd.Row = row
+	switch g.pick("report", 3) {
+	case 0:
+		cmd.Kind = history.KindComplete
+	case 1:
+		cmd.Kind, cmd.Failure = history.KindFail, &history.Failure{Code: g.errorName()}
+	default:
+		cmd.Kind = history.KindHeartbeat
+		return cmd
+	}
+	return w.report(cmd)
 }
 
 // report makes what a worker, a session or an operator would tell about a row.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,10 +34,36 @@ type recordedStart struct {
 	Timeout    int64           `json:"timeout,omitempty"`
 	Seed       uint64          `json:"seed"`
 	Row        string          `json:"row"`
+	// Workflows are those that were published, by name and version.
+	Workflows map[string]json.RawMessage `json:"workflows,omitempty"`
+}
+
+// workflows makes what a node would know of them.
+func (r *recordedStart) workflows() (map[history.WorkflowRef]*decide.Workflow, error) {
+	known := map[history.WorkflowRef]*decide.Workflow{}
+	for ref, text := range r.Workflows {
+		doc, problems := definition.Parse(text, definition.Options{})
+		if doc == nil {
+			return nil, problems.Err()
+		}
+		publish(known, ref, doc.Machine)
+	}
+	return known, nil
+}
+
+// publish adds a workflow NAME@VERSION, which is also the newest of its name.
+func publish(known map[history.WorkflowRef]*decide.Workflow, ref string, m *definition.Machine) {
+	r, err := definition.ParseWorkflow(ref)
+	if err != nil {
+		panic(err)
+	}
+	w := &decide.Workflow{Name: r.Name, Version: r.Version, Hash: "h-" + ref, Definition: 9, Machine: m}
+	known[r], known[history.WorkflowRef{Name: r.Name}] = w, w
 }
 
 type recordedTurn struct {
 	At       history.Time      `json:"at"`
+	Taken    []string          `json:"taken,omitempty"` // names of executions that exist
 	Commands []recordedCommand `json:"commands"`
 	HandOver *recordedHandOver `json:"handover,omitempty"`
 	Row      string            `json:"row"`
@@ -65,6 +92,8 @@ type recordedCommand struct {
 	Reason     string                           `json:"reason,omitempty"`
 	Resolution string                           `json:"resolution,omitempty"`
 	RequestID  string                           `json:"request,omitempty"`
+	Status     history.Status                   `json:"status,omitempty"`
+	At         history.Time                     `json:"at,omitempty"`
 	Heard      map[history.UnitKey]history.Time `json:"heard,omitempty"`
 	Seed       uint64                           `json:"seed,omitempty"`
 }
@@ -87,7 +116,7 @@ func (c recordedCommand) command() history.Command {
 	return history.Command{
 		Kind: c.Kind, Row: history.RowRef{Unit: c.Unit, Attempt: c.Attempt, Offer: c.Offer}, Claim: c.Claim.claim(),
 		Output: []byte(c.Output), Failure: c.Failure, Signal: c.Signal, Reason: c.Reason, Resolution: c.Resolution,
-		RequestID: c.RequestID, Heard: c.Heard, Seed: c.Seed,
+		RequestID: c.RequestID, Heard: c.Heard, Seed: c.Seed, Status: c.Status, At: c.At,
 	}
 }
 
@@ -95,7 +124,7 @@ func commandRecord(c history.Command) recordedCommand {
 	return recordedCommand{
 		Kind: c.Kind, Unit: c.Row.Unit, Attempt: c.Row.Attempt, Offer: c.Row.Offer, Claim: claimRecord(c.Claim),
 		Output: string(c.Output), Failure: c.Failure, Signal: c.Signal, Reason: c.Reason, Resolution: c.Resolution,
-		RequestID: c.RequestID, Heard: c.Heard, Seed: c.Seed,
+		RequestID: c.RequestID, Heard: c.Heard, Seed: c.Seed, Status: c.Status, At: c.At,
 	}
 }
 
@@ -114,6 +143,10 @@ func replay(file []byte) error {
 	if doc == nil {
 		return problems.Err()
 	}
+	workflows, err := start.workflows()
+	if err != nil {
+		return err
+	}
 	s, t, err := decide.Start(doc.Machine, 1, history.Start{
 		Namespace: start.Namespace, Name: start.Name, Workflow: start.Workflow, Version: start.Version,
 		Hash: start.Hash, Behaviour: start.Behaviour, Input: []byte(start.Input), Timeout: start.Timeout, Seed: start.Seed,
@@ -130,7 +163,8 @@ func replay(file []byte) error {
 		if err := json.Unmarshal(lines.Bytes(), &turn); err != nil {
 			return err
 		}
-		if t, err = again(doc.Machine, s, turn); err != nil {
+		world := knows(workflows, func(name string) bool { return slices.Contains(turn.Taken, name) })
+		if t, err = again(world, doc.Machine, s, turn); err != nil {
 			return err
 		}
 		if err := alike(t, turn.Row, s, folded); err != nil {
@@ -140,12 +174,12 @@ func replay(file []byte) error {
 	return lines.Err()
 }
 
-func again(m *definition.Machine, s *history.State, turn recordedTurn) (history.Turn, error) {
+func again(w decide.World, m *definition.Machine, s *history.State, turn recordedTurn) (history.Turn, error) {
 	var cmds []history.Command
 	for _, c := range turn.Commands {
 		cmds = append(cmds, c.command())
 	}
-	t, err := decide.Handle(m, s, cmds, turn.At)
+	t, err := w.Handle(m, s, cmds, turn.At)
 	if err == nil && turn.HandOver != nil {
 		err = decide.HandOver(m, s, &t, turn.HandOver.Offer, turn.HandOver.Claim.claim())
 	}
@@ -214,16 +248,17 @@ type recording struct {
 	lines []any
 }
 
-func (r *recording) start(m *definition.Document, start history.Start, t history.Turn) {
+func (r *recording) start(m *definition.Document, workflows map[string]json.RawMessage, start history.Start, t history.Turn) {
 	r.lines = append(r.lines, recordedStart{
+		Workflows:  workflows,
 		Definition: m.Normalised, At: t.At, Namespace: start.Namespace, Name: start.Name, Workflow: start.Workflow,
 		Version: start.Version, Hash: start.Hash, Behaviour: history.BehaviourLevel, Input: string(start.Input), Timeout: start.Timeout, Seed: start.Seed,
 		Row: string(history.EncodeEvents(t.Events)),
 	})
 }
 
-func (r *recording) turn(cmds []history.Command, handOver *recordedHandOver, t history.Turn) {
-	line := recordedTurn{At: t.At, HandOver: handOver, Row: string(history.EncodeEvents(t.Events))}
+func (r *recording) turn(cmds []history.Command, taken []string, handOver *recordedHandOver, t history.Turn) {
+	line := recordedTurn{At: t.At, Taken: taken, HandOver: handOver, Row: string(history.EncodeEvents(t.Events))}
 	for _, c := range cmds {
 		line.Commands = append(line.Commands, commandRecord(c))
 	}

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"strings"
 	"time"
 
 	"github.com/orrery-dev/orrery/shared/expr"
@@ -15,6 +16,7 @@ type place struct {
 	// retries counts the tries after the first, where the state is of a kind that has them.
 	retries  int
 	hasTries bool
+	token    string // of a task that ends by it
 }
 
 func (d *decider) placeOf(v *history.Visit) place {
@@ -45,16 +47,9 @@ func (d *decider) variable(c *history.Scope, name string) (expr.Value, bool) {
 // contextObject is what `$$` means at the place.
 func (d *decider) contextObject(p place) *expr.Object {
 	start := d.s.Start()
-	id, machine := start.ContextID, start.MachineID
-	if id == "" {
-		id = start.Namespace + "/" + start.Name
-	}
-	if machine == "" {
-		machine = start.Namespace + "/" + start.Workflow
-	}
 	o := expr.NewObject(
 		expr.Member{Name: "Execution", Value: expr.NewObject(
-			expr.Member{Name: "Id", Value: id},
+			expr.Member{Name: "Id", Value: d.executionID(start.Workflow, start.Name)},
 			expr.Member{Name: "Input", Value: d.value(d.s.Input())},
 			expr.Member{Name: "StartTime", Value: timestamp(d.s.StartedAt())},
 			expr.Member{Name: "Name", Value: start.Name},
@@ -62,7 +57,7 @@ func (d *decider) contextObject(p place) *expr.Object {
 			expr.Member{Name: "RedriveCount", Value: expr.NumberOf(0)},
 		)},
 		expr.Member{Name: "StateMachine", Value: expr.NewObject(
-			expr.Member{Name: "Id", Value: machine},
+			expr.Member{Name: "Id", Value: d.machineID(start.Workflow)},
 			expr.Member{Name: "Name", Value: start.Workflow},
 		)},
 	)
@@ -77,7 +72,34 @@ func (d *decider) contextObject(p place) *expr.Object {
 	if item := d.itemObject(p.scope); item != nil {
 		o.Set("Map", expr.NewObject(expr.Member{Name: "Item", Value: item}))
 	}
+	if p.token != "" {
+		o.Set("Task", expr.NewObject(expr.Member{Name: "Token", Value: p.token}))
+	}
 	return o
+}
+
+// executionID is how documents see an execution, and machineID how they see a workflow: in the form of the execution's own
+// ids, which may be ARNs.
+func (d *decider) executionID(workflow, name string) string {
+	start := d.s.Start()
+	if name == start.Name && start.ContextID != "" {
+		return start.ContextID
+	}
+	if head, _, ok := strings.Cut(start.ContextID, ":execution:"); ok {
+		return head + ":execution:" + workflow + ":" + name
+	}
+	return start.Namespace + "/" + name
+}
+
+func (d *decider) machineID(workflow string) string {
+	start := d.s.Start()
+	if workflow == start.Workflow && start.MachineID != "" {
+		return start.MachineID
+	}
+	if head, _, ok := strings.Cut(start.MachineID, ":stateMachine:"); ok {
+		return head + ":stateMachine:" + workflow
+	}
+	return start.Namespace + "/" + workflow
 }
 
 // itemObject shows the innermost iteration around a scope; nil where there is none.

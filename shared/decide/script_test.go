@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,7 +29,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts of testdata pr
 //	----
 //	what came of it
 //
-// with an empty line after each step. "define" is followed by a document in YAML; the other commands are in lineCommand.
+// with an empty line after each step. "define" is followed by a document in YAML, "workflow NAME@VERSION" by that of another
+// workflow; the other commands are in lineCommand.
 // A JSON argument comes last on its line. Times are shown as the span since the start.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -102,6 +105,8 @@ type script struct {
 	parts int // documents defined so far
 	w     *world
 	shown *history.State // folded along to describe the events
+
+	workflows map[string]json.RawMessage // published for the next definition
 }
 
 func (sc *script) run(st step) string {
@@ -109,10 +114,13 @@ func (sc *script) run(st step) string {
 	case "define":
 		sc.define(strings.Join(st.input[1:], "\n"))
 		return ""
+	case "workflow":
+		sc.publish(strings.TrimPrefix(st.input[0], "workflow "), strings.Join(st.input[1:], "\n"))
+		return ""
 	case "start":
 		start := sc.startOf(st.input[0])
 		t := sc.w.start(start)
-		sc.rec.start(sc.doc, start, t)
+		sc.rec.start(sc.doc, sc.workflows, start, t)
 		return sc.show(t)
 	case "units":
 		return sc.units()
@@ -125,9 +133,22 @@ func (sc *script) run(st step) string {
 		cmd.Ref = uint64(i + 1)
 		cmds = append(cmds, cmd)
 	}
+	taken := slices.Sorted(maps.Keys(sc.w.children))
 	t := sc.w.handle(cmds...)
-	sc.rec.turn(cmds, nil, t)
+	sc.rec.turn(cmds, taken, nil, t)
 	return sc.show(t)
+}
+
+// publish makes another workflow known to the executions that follow.
+func (sc *script) publish(ref, text string) {
+	doc := parseDocument(sc.t, text)
+	if sc.workflows == nil {
+		sc.workflows = map[string]json.RawMessage{}
+	}
+	sc.workflows[ref] = doc.Normalised
+	if sc.w != nil {
+		publish(sc.w.workflows, ref, doc.Machine)
+	}
 }
 
 // define begins an execution of another document.
@@ -135,6 +156,9 @@ func (sc *script) define(text string) {
 	sc.save()
 	sc.doc, sc.rec = parseDocument(sc.t, text), &recording{}
 	sc.w, sc.shown = newWorld(sc.t, sc.doc.Machine), history.New()
+	for ref, text := range sc.workflows {
+		publish(sc.w.workflows, ref, parse(sc.t, string(text)))
+	}
 	sc.parts++
 }
 
@@ -191,6 +215,7 @@ func (sc *script) span(text string) time.Duration {
 //
 //	claim UNIT [worker=W]                      the current offer is claimed; unseen: and nobody is told
 //	complete|fail|heartbeat|lost|uncertain UNIT [attempt=N] [offer=N] [code=C] [message=M] [final] [JSON]
+//	ended UNIT|CHILD STATUS [code=C] [message=M] [JSON]
 //	signal NAME [JSON], cancel [REASON], resolve UNIT WORD [code=C] [JSON], redrive
 //	timer [after=SPAN] [heard=UNIT,UNIT]       the clock moves, at least to what is due
 func (sc *script) command(line string) history.Command {
@@ -222,11 +247,26 @@ func (sc *script) command(line string) history.Command {
 	case history.KindResolve:
 		cmd.Row.Unit, cmd.Resolution = history.UnitKey(word(0)), word(1)
 		cmd.Failure = &history.Failure{Code: options["code"]}
+	case "ended":
+		return sc.ended(word(0), word(1), options, text)
 	case history.KindRedrive:
 	default:
 		sc.report(&cmd, history.UnitKey(word(0)), words, options)
 	}
 	return cmd
+}
+
+// ended tells the end of the child of a unit, or of the child with a name.
+func (sc *script) ended(child, status string, options map[string]string, output []byte) history.Command {
+	if sc.w.children[child] == nil {
+		child = sc.w.childOf(history.UnitKey(child))
+	}
+	cmd := history.Command{Output: output, Seed: 7}
+	cmd.Status, _ = history.ParseStatus(status)
+	if cmd.Status != history.Succeeded {
+		cmd.Failure = &history.Failure{Code: options["code"], Message: options["message"]}
+	}
+	return sc.w.ended(child, cmd)
 }
 
 func orElse(a, b string) string {
@@ -247,7 +287,7 @@ func (sc *script) advance(after string) {
 // report fills in what names the row; where the unit is not open any more, the options have to.
 func (sc *script) report(cmd *history.Command, unit history.UnitKey, words []string, options map[string]string) {
 	cmd.Row = history.RowRef{Unit: unit, Attempt: 1, Offer: 1}
-	if row, ok := sc.w.s.Row(unit); ok {
+	if row, ok := sc.w.reported(unit); ok {
 		cmd.Row = row
 	}
 	if n, err := strconv.Atoi(options["attempt"]); err == nil {
@@ -263,7 +303,7 @@ func (sc *script) report(cmd *history.Command, unit history.UnitKey, words []str
 	cmd.Reason = options["reason"]
 	switch cmd.Kind {
 	case history.KindComplete, history.KindFail:
-		if row, ok := sc.w.s.Row(unit); ok && row.Attempt == cmd.Row.Attempt && cmd.Row.Offer <= row.Offer {
+		if row, ok := sc.w.reported(unit); ok && row.Attempt == cmd.Row.Attempt && cmd.Row.Offer <= row.Offer {
 			sc.w.report(*cmd)
 		}
 	}
@@ -286,7 +326,7 @@ func (sc *script) handOver(lines []string) string {
 		cmds = append(cmds, sc.command(line))
 	}
 	w := sc.w
-	t, err := decide.Handle(w.m, w.s, cmds, w.now)
+	t, err := w.knows().Handle(w.m, w.s, cmds, w.now)
 	if err != nil {
 		sc.t.Fatal(err)
 	}
@@ -295,7 +335,7 @@ func (sc *script) handOver(lines []string) string {
 		return err.Error() + "\n"
 	}
 	w.commit(t)
-	sc.rec.turn(cmds, &recordedHandOver{Offer: i, Claim: claimRecord(claim)}, t)
+	sc.rec.turn(cmds, nil, &recordedHandOver{Offer: i, Claim: claimRecord(claim)}, t)
 	return sc.show(t)
 }
 
@@ -305,6 +345,7 @@ func (sc *script) units() string {
 		fmt.Fprintf(&b, "%s %s %s %d.%d", u.Key, u.Kind, u.Status, u.Attempt, u.Offer)
 		sc.option(&b, u.Redelivery > 0, "redelivery=%d", u.Redelivery)
 		sc.option(&b, u.Signal != "", "signal=%s", u.Signal)
+		sc.option(&b, u.Child != "", "child=%s", u.Child)
 		sc.option(&b, u.Worker != "", "worker=%s session=%s", u.Worker, u.Session)
 		sc.option(&b, u.Progress != nil, "progress=%s", u.Progress)
 		sc.option(&b, u.DispatchedAt != 0, "dispatched=%s", sc.since(u.DispatchedAt))
@@ -348,6 +389,12 @@ func (sc *script) show(t history.Turn) string {
 	for i := range t.Offers {
 		sc.offer(&b, &t.Offers[i])
 	}
+	for i := range t.Children {
+		sc.child(&b, &t.Children[i])
+	}
+	for _, s := range t.Stops {
+		fmt.Fprintf(&b, "  stop %s\n", s.Name)
+	}
 	for _, n := range t.Noticed {
 		fmt.Fprintf(&b, "  noticed %d\n", n.Task)
 	}
@@ -357,6 +404,7 @@ func (sc *script) show(t history.Turn) string {
 		sc.option(&b, r.Message != "", "%s", r.Message)
 		b.WriteByte('\n')
 	}
+	sc.option(&b, t.Stalled, "stalled, wants %v\n", t.Wants)
 	if t.WakeAt != 0 {
 		fmt.Fprintf(&b, "  wake %s\n", sc.since(t.WakeAt))
 	}
@@ -392,6 +440,15 @@ func (sc *script) event(b *strings.Builder, v *history.View) {
 	b.WriteByte('\n')
 }
 
+func (sc *script) child(b *strings.Builder, c *history.Child) {
+	p := c.Start.Parent
+	fmt.Fprintf(b, "  child %s %s@%d for %s %d", c.Start.Name, c.Start.Workflow, c.Start.Version, p.Unit, p.Attempt)
+	sc.option(b, p.Waits, "waits")
+	sc.option(b, c.Anywhere, "anywhere")
+	sc.option(b, p.Depth > 1, "depth=%d root=%s", p.Depth, p.Root)
+	fmt.Fprintf(b, " input=%s\n", c.First.Events[0].Text.Literal)
+}
+
 func (sc *script) offer(b *strings.Builder, o *history.Offer) {
 	fmt.Fprintf(b, "  offer %s %s@%d input=%s key=%s", sc.ref(o.RowRef), o.Contract.Task, o.Contract.Version, o.Task.Input, o.Task.IdempotencyKey)
 	sc.option(b, o.Language != "", "language=%s", o.Language)
@@ -400,5 +457,6 @@ func (sc *script) offer(b *strings.Builder, o *history.Offer) {
 	sc.option(b, o.Task.Timeout != 0, "timeout=%dms", o.Task.Timeout)
 	sc.option(b, o.Task.HeartbeatTimeout != 0, "heartbeat=%dms", o.Task.HeartbeatTimeout)
 	sc.option(b, o.Claim != nil, "handed-over")
+	sc.option(b, o.TokenTask, "token-task")
 	b.WriteByte('\n')
 }

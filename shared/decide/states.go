@@ -68,7 +68,15 @@ func (d *decider) leave(v *history.Visit, st *definition.State) {
 		d.emit(history.Event{Type: history.EventUndone, Scope: v.Scope().ID(), Status: history.Succeeded})
 		return
 	}
-	sc := d.exprScope(d.placeOf(v), d.value(v.Input()))
+	p := d.placeOf(v)
+	if st.Type == definition.Task && st.Resource.Token {
+		if d.world.Token == nil {
+			d.stall()
+			return
+		}
+		p.token = d.token(v)
+	}
+	sc := d.exprScope(p, d.value(v.Input()))
 	var result expr.Value
 	if v.Phase() == history.PhaseDone {
 		result = d.value(v.Value())

@@ -11,13 +11,24 @@ const noTimeout = 99_999_999
 
 // schedule begins an attempt of a Task.
 func (d *decider) schedule(v *history.Visit, st *definition.State) {
-	ev, work, err := d.scheduled(v, st)
+	if st.Resource.Token && d.world.Token == nil {
+		d.stall()
+		return
+	}
+	ev, effective, err := d.scheduled(v, st)
 	if err != nil {
 		d.fail(v, st, evaluation(v, err))
 		return
 	}
+	if st.Resource.Kind == definition.ResourceChild {
+		d.startChild(v, st, ev, effective)
+		return
+	}
 	d.touch(v)
-	ev.Text = d.s.Shorten(&ev, work)
+	if ev.Unit == history.TokenUnit {
+		d.touchUnit(history.SubmitKey(v.Key()))
+	}
+	ev.Text = d.s.Shorten(&ev, d.text(effective))
 	d.emit(ev)
 	if ev.Unit == history.SignalUnit && d.s.HasSignal(ev.Name) {
 		d.emit(history.Event{Type: history.EventTaken, Scope: ev.Scope})
@@ -25,9 +36,13 @@ func (d *decider) schedule(v *history.Visit, st *definition.State) {
 }
 
 // scheduled evaluates what an attempt is given.
-func (d *decider) scheduled(v *history.Visit, st *definition.State) (history.Event, []byte, error) {
+func (d *decider) scheduled(v *history.Visit, st *definition.State) (history.Event, expr.Value, error) {
 	ev := history.Event{Type: history.EventScheduled, Scope: v.Scope().ID()}
-	sc, entry, err := d.flow(d.placeOf(v), st, v.Input())
+	p := d.placeOf(v)
+	if st.Resource.Token {
+		p.token = d.token(v)
+	}
+	sc, entry, err := d.flow(p, st, v.Input())
 	if err != nil {
 		return ev, nil, err
 	}
@@ -46,6 +61,10 @@ func (d *decider) scheduled(v *history.Visit, st *definition.State) (history.Eve
 		ev.Unit, ev.Name = history.SignalUnit, st.Resource.Signal
 	case definition.ResourceWorker:
 		ev.Queue = int64(st.QueueTimeoutSeconds) * 1000
+		if st.Resource.Token {
+			ev.Unit = history.TokenUnit
+		}
+	case definition.ResourceChild:
 	default:
 		d.faultf("state %s: a resource of kind %s", st.Name, st.Resource.Kind)
 	}
@@ -54,7 +73,7 @@ func (d *decider) scheduled(v *history.Visit, st *definition.State) (history.Eve
 			return ev, nil, err
 		}
 	}
-	return ev, d.text(entry.Effective), nil
+	return ev, entry.Effective, nil
 }
 
 func milliseconds(field expr.Field[int64], sc *expr.Scope) (int64, error) {

@@ -45,8 +45,9 @@ func (d *decider) due(v *history.Visit, st *definition.State) {
 
 // expire records that an attempt ran out of time.
 func (d *decider) expire(v *history.Visit, st *definition.State, expiry history.Expiry) {
+	d.touch(v)
 	if v.HasRow() {
-		d.touch(v).expired = expiry == history.QueueExpiry
+		d.touchUnit(v.Row().Unit).expired = expiry == history.QueueExpiry
 	}
 	f := failure{code: expr.StatesTimeout, heartbeat: expiry == history.HeartbeatExpiry}
 	d.failUnit(v, st, history.Event{Type: history.EventTimedOut, Expiry: expiry}, f)

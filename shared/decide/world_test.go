@@ -33,7 +33,32 @@ type world struct {
 	turns  []history.Turn
 	queue  map[history.RowRef]string // queued, claimed, done, lost, cancelled
 	now    history.Time
-	heard  map[history.UnitKey]history.Time // what sessions have told; no snapshot has it
+	// workflows are those that are published, children the executions that were started and have not ended, by name.
+	workflows map[history.WorkflowRef]*decide.Workflow
+	children  map[string]*child
+	heard     map[history.UnitKey]history.Time // what sessions have told; no snapshot has it
+}
+
+// child is an execution that a turn has started.
+type child struct {
+	history.Child
+	stopped bool
+}
+
+// knows is what a node would tell the decider.
+func (w *world) knows() decide.World {
+	return knows(w.workflows, func(name string) bool { return w.children[name] != nil })
+}
+
+func knows(workflows map[history.WorkflowRef]*decide.Workflow, taken func(string) bool) decide.World {
+	return decide.World{
+		Execution: 1,
+		Workflow: func(ref history.WorkflowRef) decide.Answer {
+			return decide.Answer{Known: true, Workflow: workflows[ref]}
+		},
+		Taken: taken,
+		Token: func(row history.RowRef) string { return fmt.Sprintf("token of %s %d", row.Unit, row.Attempt) },
+	}
 }
 
 func parse(t tb, text string) *definition.Machine {
@@ -51,7 +76,10 @@ func parseDocument(t tb, text string) *definition.Document {
 }
 
 func newWorld(t tb, m *definition.Machine) *world {
-	return &world{tb: t, m: m, folded: history.New(), queue: map[history.RowRef]string{}, now: begin, heard: map[history.UnitKey]history.Time{}}
+	return &world{
+		tb: t, m: m, folded: history.New(), queue: map[history.RowRef]string{}, now: begin, heard: map[history.UnitKey]history.Time{},
+		workflows: map[history.WorkflowRef]*decide.Workflow{}, children: map[string]*child{},
+	}
 }
 
 func (w *world) start(start history.Start) history.Turn {
@@ -73,11 +101,11 @@ func (w *world) handle(cmds ...history.Command) history.Turn {
 	for _, cmd := range cmds {
 		maps.Copy(w.heard, cmd.Heard)
 	}
-	t, err := decide.Handle(w.m, w.s, cmds, w.now)
+	t, err := w.knows().Handle(w.m, w.s, cmds, w.now)
 	if err != nil {
 		w.Fatalf("handle %v: %v", cmds, err)
 	}
-	again, err := decide.Handle(w.m, twin, cmds, w.now)
+	again, err := w.knows().Handle(w.m, twin, cmds, w.now)
 	if err != nil {
 		w.Fatalf("handle %v again: %v", cmds, err)
 	}
@@ -127,6 +155,7 @@ func (w *world) commit(t history.Turn) {
 	w.turns = append(w.turns, t)
 	w.fold(t)
 	w.applyQueue(t)
+	w.applyChildren(t)
 	w.checkQueue()
 	if t.WakeAt != w.s.WakeAt() {
 		w.Fatalf("turn %d wakes at %d, the state at %d", t.Seq, t.WakeAt, w.s.WakeAt())
@@ -176,10 +205,62 @@ func (w *world) applyQueue(t history.Turn) {
 			w.Fatalf("turn %d offers %v, which is there as %q", t.Seq, o.RowRef, st)
 		}
 		w.queue[o.RowRef] = "queued"
-		if o.Claim != nil {
+		if o.Claim != nil || o.TokenTask {
 			w.queue[o.RowRef] = "claimed"
 		}
 	}
+}
+
+// applyChildren starts and stops executions, and raises where the store would.
+func (w *world) applyChildren(t history.Turn) {
+	w.Helper()
+	for _, c := range t.Children {
+		if w.children[c.Start.Name] != nil || c.Start.Name == "" {
+			w.Fatalf("turn %d starts %q, whose name is taken", t.Seq, c.Start.Name)
+		}
+		if len(c.First.Events) == 0 || c.First.Events[0].Start == nil || len(c.First.Children) > 0 {
+			w.Fatalf("the first turn of %s: %+v", c.Start.Name, c.First)
+		}
+		w.children[c.Start.Name] = &child{Child: c}
+	}
+	for _, stop := range t.Stops {
+		c := w.children[stop.Name]
+		if c == nil || c.stopped || !c.Start.Parent.Waits {
+			w.Fatalf("turn %d stops %q: %+v", t.Seq, stop.Name, c)
+		}
+		c.stopped = true
+	}
+}
+
+// ended makes the command that tells the end of a child, which then is gone.
+func (w *world) ended(name string, cmd history.Command) history.Command {
+	p := w.children[name].Start.Parent
+	delete(w.children, name)
+	cmd.Kind, cmd.Row, cmd.At = history.KindChildEnded, history.RowRef{Unit: p.Unit, Attempt: p.Attempt}, w.now
+	return cmd
+}
+
+// waited gives the names of the children whose end the execution is to be told.
+func (w *world) waited() []string {
+	var names []string
+	for name, c := range w.children {
+		if c.Start.Parent.Waits {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// childOf gives the name of the child that was started for a unit and not told to stop, else of the first that was.
+func (w *world) childOf(unit history.UnitKey) string {
+	found := ""
+	for _, name := range slices.Sorted(maps.Keys(w.children)) {
+		if c := w.children[name]; c.Start.Parent.Unit == unit && (found == "" || !c.stopped) {
+			found = name
+		}
+	}
+	return found
 }
 
 func (w *world) resolve(seq history.Seq, r history.Resolved) {
@@ -210,27 +291,48 @@ func (w *world) resolve(seq history.Seq, r history.Resolved) {
 func (w *world) checkQueue() {
 	w.Helper()
 	open := map[history.RowRef]bool{}
-	for _, u := range w.s.OpenUnits() {
-		row, ok := w.s.Row(u.Key)
-		if !ok {
+	for _, v := range w.s.OpenVisits() {
+		if row, ok := v.TokenRow(); ok {
+			open[row] = true
+			if st := w.queue[row]; st != "claimed" {
+				w.Fatalf("unit %s waits for its token, whose row %v is %q", v.Key(), row, st)
+			}
+		}
+		w.checkChild(v)
+		if !v.HasRow() {
 			continue
 		}
+		row := v.Row()
 		open[row] = true
 		st, want := w.queue[row], []string{"queued", "claimed"}
-		switch u.Status {
+		_, status := v.Unit()
+		switch status {
 		case history.UnitDispatched:
 			want = []string{"claimed"}
 		case history.UnitUncertain:
 			want = []string{"lost"}
 		}
 		if !slices.Contains(want, st) {
-			w.Fatalf("unit %s is %s, its row %v is %q", u.Key, u.Status, row, st)
+			w.Fatalf("unit %s is %s, its row %v is %q", v.Key(), status, row, st)
 		}
 	}
 	for row, st := range w.queue {
 		if (st == "queued" || st == "claimed") && !open[row] {
 			w.Fatalf("row %v is %s, and no unit is open for it", row, st)
 		}
+	}
+}
+
+// checkChild checks that the child which a unit waits for runs.
+func (w *world) checkChild(v *history.Visit) {
+	w.Helper()
+	name, _, ok := v.Child()
+	if !ok {
+		return
+	}
+	c := w.children[name]
+	if c == nil || c.stopped || c.Start.Parent.Unit != v.Key() || c.Start.Parent.Attempt != v.Attempt() || !c.Start.Parent.Waits {
+		w.Fatalf("unit %s waits for child %s, which is %+v", v.Key(), name, c)
 	}
 }
 
@@ -242,6 +344,16 @@ func (w *world) row(unit history.UnitKey) history.RowRef {
 		w.Fatalf("unit %s has no row; open are %v", unit, w.s.OpenUnits())
 	}
 	return row
+}
+
+// reported names the row that a report for the unit is about: that of its token, or its current offer.
+func (w *world) reported(unit history.UnitKey) (history.RowRef, bool) {
+	if v := w.s.Unit(unit); v != nil && v.Key() == unit {
+		if row, ok := v.TokenRow(); ok {
+			return row, true
+		}
+	}
+	return w.s.Row(unit)
 }
 
 // claim gives a row to a worker, and the command that tells of it.

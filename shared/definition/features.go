@@ -92,7 +92,6 @@ type feature string
 var notBuilt = map[feature]string{
 	"JSONata":          "the query language JSONata",
 	"distributed Map":  "the distributed Map",
-	"child executions": "starting child executions from a Task",
 	"http":             "HTTP requests made by the server",
 	"lambda":           "Lambda functions invoked by the server",
 	"Credentials":      "credentials for tasks that the server does",
@@ -112,7 +111,6 @@ var fieldFeatures = map[string]map[string]feature{
 
 // resourceFeatures are the features that a Task uses by its resource.
 var resourceFeatures = map[ResourceKind]feature{
-	ResourceChild:  "child executions",
 	ResourceHTTP:   "http",
 	ResourceLambda: "lambda",
 }

@@ -212,11 +212,15 @@ type Resource struct {
 	Contract history.Contract // worker
 	Language string           // worker: ?language=python, lower case; empty for any
 	Signal   string           // signal
-	// Target is the function's ARN (lambda) or the workflow with its version, as
-	// written (child); empty where Arguments or Parameters name it.
+	// Target is the function's ARN (lambda); empty where Arguments or Parameters
+	// name it.
 	Target string
+	// Workflow is what a child runs, version 0 the newest; without a name
+	// Arguments or Parameters name it.
+	Workflow history.WorkflowRef
 	// Token tells that the task ends by a token (.waitForTaskToken).
 	Token bool
-	// Sync is 1 for .sync and 2 for .sync:2: the task ends when the child does.
+	// Sync is 1 for .sync and 2 for .sync:2: the task ends when the child does, as
+	// it also does where Workflow has a name.
 	Sync int
 }

@@ -40,6 +40,7 @@ func CheckName(name string) error {
 
 var (
 	activityARN = regexp.MustCompile(`^arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:activity:(.+)$`)
+	machineARN  = regexp.MustCompile(`^arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:stateMachine:([^:]+)(?::([0-9]+))?$`)
 	functionARN = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9$_-]+)?$`)
 	serviceARN  = regexp.MustCompile(`^arn:aws[a-z-]*:states:[a-z0-9-]*:[0-9]*:([a-z0-9-]+:[A-Za-z0-9:]+?)(\.sync|\.sync:2|\.waitForTaskToken)?$`)
 	languages   = regexp.MustCompile(`^[a-z0-9][a-z0-9+#._-]{0,39}$`)
@@ -60,8 +61,8 @@ func ParseResource(text string) (*Resource, error) {
 		r.Kind, r.Signal = ResourceSignal, rest
 		err = CheckName(rest)
 	case scheme == "workflow":
-		r.Kind, r.Target = ResourceChild, rest
-		_, err = parseContract(rest)
+		r.Kind = ResourceChild
+		r.Workflow, err = parseWorkflow(rest)
 	case text == "http":
 		r.Kind = ResourceHTTP
 	case scheme == "arn":
@@ -75,9 +76,13 @@ func ParseResource(text string) (*Resource, error) {
 	return r, nil
 }
 
-// task reads NAME, NAME@VERSION or NAME@VERSION?language=LANGUAGE.
+// byToken ends the name of a task that is over when its token is reported.
+const byToken = ".waitForTaskToken"
+
+// task reads NAME, NAME@VERSION, NAME@VERSION.waitForTaskToken or one of them with ?language=LANGUAGE.
 func (r *Resource) task(text string) error {
 	contract, query, hasQuery := strings.Cut(text, "?")
+	contract, r.Token = strings.CutSuffix(contract, byToken)
 	var err error
 	if r.Contract, err = parseContract(contract); err != nil || !hasQuery {
 		return err
@@ -113,6 +118,28 @@ func parseContract(text string) (history.Contract, error) {
 	return c, nil
 }
 
+// parseWorkflow reads NAME or NAME@VERSION; without a version it is the newest.
+func parseWorkflow(text string) (history.WorkflowRef, error) {
+	c, err := parseContract(text)
+	if !strings.Contains(text, "@") {
+		c.Version = 0
+	}
+	return history.WorkflowRef{Name: c.Task, Version: c.Version}, err
+}
+
+// ParseWorkflow reads how the Arguments or Parameters of a Task name what a child runs: NAME or NAME@VERSION, or the ARN
+// of a state machine, with a version or without.
+func ParseWorkflow(text string) (history.WorkflowRef, error) {
+	m := machineARN.FindStringSubmatch(text)
+	if m == nil {
+		return parseWorkflow(text)
+	}
+	if m[2] != "" {
+		return parseWorkflow(m[1] + "@" + m[2])
+	}
+	return parseWorkflow(m[1])
+}
+
 // arn reads the forms that AWS tools accept.
 func (r *Resource) arn() error {
 	if m := activityARN.FindStringSubmatch(r.Text); m != nil {
@@ -135,7 +162,7 @@ func (r *Resource) arn() error {
 // service reads a service integration and its pattern.
 func (r *Resource) service(name, pattern string) error {
 	sync := map[string]int{".sync": 1, ".sync:2": 2}[pattern]
-	r.Sync, r.Token = sync, pattern == ".waitForTaskToken"
+	r.Sync, r.Token = sync, pattern == byToken
 	switch name {
 	case "lambda:invoke":
 		r.Kind = ResourceLambda

@@ -23,7 +23,10 @@ func TestParseResource(t *testing.T) {
 		"arn:aws:states:x-1:123456789012:activity:a@2":         worker("a", 2, ""),
 		"arn:aws-cn:states:cn-north-1:123456789012:activity:a": worker("a", 1, ""),
 		"signal:approved":                                      {Kind: ResourceSignal, Signal: "approved"},
-		"workflow:ship@3":                                      {Kind: ResourceChild, Target: "ship@3"},
+		"task:ask@3.waitForTaskToken?language=go":              {Kind: ResourceWorker, Contract: history.Contract{Task: "ask", Version: 3}, Language: "go", Token: true},
+		"task:ask.waitForTaskToken":                            {Kind: ResourceWorker, Contract: history.Contract{Task: "ask", Version: 1}, Token: true},
+		"workflow:ship@3":                                      {Kind: ResourceChild, Workflow: history.WorkflowRef{Name: "ship", Version: 3}},
+		"workflow:ship":                                        {Kind: ResourceChild, Workflow: history.WorkflowRef{Name: "ship"}},
 		"arn:aws:states:::states:startExecution":               {Kind: ResourceChild},
 		"arn:aws:states:::states:startExecution.sync":          {Kind: ResourceChild, Sync: 1},
 		"arn:aws:states:::states:startExecution.sync:2":        {Kind: ResourceChild, Sync: 2},
@@ -55,6 +58,24 @@ func TestParseResourceRefuses(t *testing.T) {
 		"arn:aws:states:::lambda:invoke.sync", "arn:aws:states:::lambda:invoke.later", "arn:aws:states:::http:invoke.waitForTaskToken",
 	} {
 		if got, err := ParseResource(text); err == nil {
+			t.Errorf("%q is read as %+v", text, got)
+		}
+	}
+}
+
+func TestParseWorkflow(t *testing.T) {
+	for text, want := range map[string]history.WorkflowRef{
+		"ship":   {Name: "ship"},
+		"ship@4": {Name: "ship", Version: 4},
+		"arn:aws:states:eu-west-1:123456789012:stateMachine:ship":   {Name: "ship"},
+		"arn:aws:states:eu-west-1:123456789012:stateMachine:ship:4": {Name: "ship", Version: 4},
+	} {
+		if got, err := ParseWorkflow(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "a b", "ship@0", "ship@x", "arn:aws:states:eu-west-1:123456789012:stateMachine:ship:x", "arn:aws:lambda:x:123456789012:function:f"} {
+		if got, err := ParseWorkflow(text); err == nil {
 			t.Errorf("%q is read as %+v", text, got)
 		}
 	}

@@ -228,8 +228,6 @@ var notBuiltCases = []ruleCase{
 		"ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED"}, "StartAt": "B", "States": {"B": {"Type": "Succeed"}}}`), []string{
 		"/States/A/Label not-built", "/States/A/ItemReader not-built", "/States/A/ItemBatcher not-built", "/States/A/ResultWriter not-built",
 		"/States/A/ItemProcessor/ProcessorConfig/Mode not-built"}},
-	{"child", stateA(`"Type": "Task", "End": true, "Resource": "workflow:ship@3"`), []string{"/States/A/Resource not-built"}},
-	{"child by ARN", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::states:startExecution.sync:2"`), []string{"/States/A/Resource not-built"}},
 	{"http", stateA(`"Type": "Task", "End": true, "Resource": "http"`), []string{"/States/A/Resource not-built"}},
 	{"lambda", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Credentials": {}`),
 		[]string{"/States/A/Credentials not-built", "/States/A/Resource not-built"}},

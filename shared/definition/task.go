@@ -51,9 +51,12 @@ func (b *builder) resource(s *State, f fields) {
 		return
 	}
 	s.Resource = r
-	if r.Kind == ResourceSignal {
-		b.forWorkers(f)
+	switch r.Kind {
+	case ResourceSignal:
+		b.forWorkers(f, "waits for a signal", append(heartbeatFields, queueFields...))
 		b.signals = append(b.signals, link{at, r.Signal})
+	case ResourceChild:
+		b.forWorkers(f, "starts an execution", queueFields)
 	}
 	if b.strict && !strings.HasPrefix(text, "arn:") {
 		b.errorf(at, RuleAddition, "The resource %q is an addition to Amazon States Language, which strict mode refuses: write its ARN.", text)
@@ -64,18 +67,18 @@ func (b *builder) resource(s *State, f fields) {
 	}
 }
 
-// workerFields are the fields that mean something only where a worker does the
-// task.
-var workerFields = []string{
-	"HeartbeatSeconds", "HeartbeatSecondsPath", "QueueTimeoutSeconds", "Priority",
-	"IdempotencyKey", "MaxRedeliveries", "WhenUncertain",
-}
+// queueFields are the fields that mean something only where a worker does the
+// task; heartbeatFields do so with a token as well.
+var (
+	queueFields     = []string{"QueueTimeoutSeconds", "Priority", "IdempotencyKey", "MaxRedeliveries", "WhenUncertain"}
+	heartbeatFields = []string{"HeartbeatSeconds", "HeartbeatSecondsPath"}
+)
 
 // forWorkers reports the fields that a Task without a worker cannot have.
-func (b *builder) forWorkers(f fields) {
-	for _, name := range workerFields {
+func (b *builder) forWorkers(f fields, what string, names []string) {
+	for _, name := range names {
 		if f.has(name) {
-			b.errorf(f.at.member(name), RuleMisplaced, "A Task that waits for a signal does not have the field %q: no worker does it.", name)
+			b.errorf(f.at.member(name), RuleMisplaced, "A Task that %s does not have the field %q: no worker does it.", what, name)
 		}
 	}
 }

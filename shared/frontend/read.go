@@ -247,7 +247,7 @@ func unitOf(u history.UnitView) wire.Unit {
 		since = u.ScheduledAt
 	}
 	return wire.Unit{
-		Key: string(u.Key), State: u.State, Kind: u.Kind, Status: string(u.Status), Signal: u.Signal, Attempt: u.Attempt,
+		Key: string(u.Key), State: u.State, Kind: u.Kind, Status: string(u.Status), Signal: u.Signal, Child: u.Child, Attempt: u.Attempt,
 		Redelivery: u.Redelivery, Worker: u.Worker, Session: u.Session, Progress: u.Progress,
 		Since: since.Time(), Due: u.Deadline.Time(),
 	}

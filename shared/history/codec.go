@@ -63,6 +63,8 @@ func appendEvent(b []byte, ev *Event, scope ScopeID) []byte {
 	b = appendText(b, "wk", ev.Worker)
 	b = appendText(b, "ss", ev.Session)
 	b = appendText(b, "id", ev.RequestID)
+	b = appendText(b, "wf", ev.Workflow)
+	b = appendNumber(b, "wv", int64(ev.Version))
 	if ev.Start != nil {
 		row, _ := json.Marshal(ev.Start.row())
 		b = append(append(b, `,"start":`...), row...)
@@ -174,24 +176,36 @@ func appendString(b []byte, s string) []byte {
 
 // rowStart is a Start as JSON.
 type rowStart struct {
-	Behaviour int    `json:"v"`
-	Namespace string `json:"ns,omitempty"`
-	Name      string `json:"n,omitempty"`
-	Workflow  string `json:"wf,omitempty"`
-	Version   int    `json:"wv,omitempty"`
-	Hash      string `json:"h,omitempty"`
-	Timeout   int64  `json:"tt,omitempty"`
-	RequestID string `json:"id,omitempty"`
-	Trace     string `json:"tr,omitempty"`
-	ContextID string `json:"xid,omitempty"`
-	MachineID string `json:"mid,omitempty"`
+	Behaviour int        `json:"v"`
+	Namespace string     `json:"ns,omitempty"`
+	Name      string     `json:"n,omitempty"`
+	Workflow  string     `json:"wf,omitempty"`
+	Version   int        `json:"wv,omitempty"`
+	Hash      string     `json:"h,omitempty"`
+	Timeout   int64      `json:"tt,omitempty"`
+	RequestID string     `json:"id,omitempty"`
+	Trace     string     `json:"tr,omitempty"`
+	ContextID string     `json:"xid,omitempty"`
+	MachineID string     `json:"mid,omitempty"`
+	Parent    *rowParent `json:"up,omitempty"`
+}
+
+// rowParent is a Parent as JSON.
+type rowParent struct {
+	Execution ExecutionID `json:"x"`
+	Name      string      `json:"n"`
+	Root      string      `json:"r"`
+	Unit      UnitKey     `json:"u"`
+	Attempt   int         `json:"a"`
+	Depth     int         `json:"d"`
+	Waits     bool        `json:"w,omitempty"`
 }
 
 func (s *Start) row() rowStart {
 	return rowStart{
 		Behaviour: s.Behaviour, Namespace: s.Namespace, Name: s.Name, Workflow: s.Workflow, Version: s.Version,
 		Hash: s.Hash, Timeout: s.Timeout, RequestID: s.RequestID, Trace: s.Trace,
-		ContextID: s.ContextID, MachineID: s.MachineID,
+		ContextID: s.ContextID, MachineID: s.MachineID, Parent: (*rowParent)(s.Parent),
 	}
 }
 
@@ -199,6 +213,6 @@ func (r *rowStart) start() *Start {
 	return &Start{
 		Behaviour: r.Behaviour, Namespace: r.Namespace, Name: r.Name, Workflow: r.Workflow, Version: r.Version,
 		Hash: r.Hash, Timeout: r.Timeout, RequestID: r.RequestID, Trace: r.Trace,
-		ContextID: r.ContextID, MachineID: r.MachineID,
+		ContextID: r.ContextID, MachineID: r.MachineID, Parent: (*Parent)(r.Parent),
 	}
 }

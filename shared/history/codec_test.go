@@ -20,6 +20,7 @@ var allTypes = []history.Event{
 	{Type: history.EventStarted, Text: lit(`{"a": 1}`), Start: &history.Start{
 		Namespace: "ns", Name: "run", Workflow: "wf", Version: 3, Hash: "abc", Behaviour: 1, Timeout: 5, RequestID: "r",
 		Trace: "00-1", ContextID: "c", MachineID: "m",
+		Parent: &history.Parent{Execution: 7, Name: "up", Root: "top", Unit: "A[0]/B", Attempt: 2, Depth: 3, Waits: true},
 	}},
 	{Type: history.EventEntered, State: "A \"quoted\"\n", Kind: history.WaitState, At: 77},
 	{Type: history.EventExited, Last: true, Text: history.Text{Parts: []history.Part{
@@ -46,6 +47,10 @@ var allTypes = []history.Event{
 	{Type: history.EventSignalled, Name: "go", Text: lit(`{}`), RequestID: "r"},
 	{Type: history.EventCancelling, Cause: "why"},
 	{Type: history.EventEnded, Status: history.Failed, Error: "E", Cause: "c"},
+	{Type: history.EventScheduled, Unit: history.ChildUnit, Name: "child", Workflow: "w", Version: 2},
+	{Type: history.EventScheduled, Unit: history.TokenUnit, Heartbeat: 5},
+	{Type: history.EventSubmitted, Text: lit(`1`), Offer: 2},
+	{Type: history.EventStopped, Key: "A", Index: 1},
 	{Type: history.EventInstance, Name: "go"},
 	{Type: history.EventUndoable, Text: lit(`{"Input":1}`)},
 	{Type: history.EventCaught, Index: 2, Last: true},

@@ -37,7 +37,8 @@ type Command struct {
 	Inbox InboxID
 	// Awaited tells that the inbox entry keeps its reply.
 	Awaited bool
-	// Row names the hand-out: dispatched, complete, fail, uncertain, heartbeat, lost, resolve (Unit only).
+	// Row names the hand-out: dispatched, complete, fail, uncertain, heartbeat, lost, resolve (Unit only), child_ended (Unit and
+	// Attempt).
 	Row RowRef
 	// Claim is who held it: dispatched; on a report, the claim that its token was issued for, so that a report can be applied
 	// before its dispatch was recorded.
@@ -46,6 +47,9 @@ type Command struct {
 	Output []byte
 	// Failure: fail, resolve as failed, child_ended.
 	Failure *Failure
+	// Status and At are how and when the child ended: child_ended.
+	Status Status
+	At     Time
 	// Signal: the name; its payload is Output.
 	Signal string
 	// Reason is free text: cancel, uncertain, lost.
@@ -101,5 +105,22 @@ type Start struct {
 	RequestID string
 	// Trace is the W3C traceparent of the caller, empty for none.
 	Trace string
-	Seed  uint64
+	// Parent is the execution that has started this one, nil where none has.
+	Parent *Parent
+	Seed   uint64
+}
+
+// Parent is an execution that has started another one.
+type Parent struct {
+	Execution ExecutionID
+	Name      string
+	// Root is the name of the execution at the top of the tree: the parent, or its own root.
+	Root string
+	// Unit and Attempt are what the execution was started by.
+	Unit    UnitKey
+	Attempt int
+	// Depth is 1 for a child of a root, 2 for a child of that one, ...
+	Depth int
+	// Waits tells that the parent waits for the end, and stops the child when it does not want it any more.
+	Waits bool
 }

@@ -90,6 +90,10 @@ func (r *rowReader) member(ev *Event, key string) {
 		ev.Session = r.text()
 	case "id":
 		ev.RequestID = r.text()
+	case "wf":
+		ev.Workflow = r.text()
+	case "wv":
+		ev.Version = int(r.number(64))
 	case "start":
 		var row rowStart
 		if err := json.Unmarshal(r.value(), &row); err != nil {

@@ -96,7 +96,7 @@ func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 		v = c.visit
 	}
 	switch ev.Type {
-	case EventStarted, EventSignalled, EventInstance, EventCancelling, EventEnded:
+	case EventStarted, EventSignalled, EventInstance, EventStopped, EventCancelling, EventEnded:
 		s.describeExecution(ev, view, payload)
 		return
 	case EventUnwinding, EventUndoing, EventUndone, EventCleaning, EventCleaned:
@@ -112,7 +112,7 @@ func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 	}
 	view.Unit = v.key
 	switch ev.Type {
-	case EventScheduled, EventDispatched, EventCompleted, EventTaken, EventFailed, EventTimedOut:
+	case EventScheduled, EventDispatched, EventSubmitted, EventCompleted, EventTaken, EventFailed, EventTimedOut:
 		if ev.Type == EventTaken {
 			payload = s.oldest(v.unit.signal)
 		}
@@ -154,6 +154,8 @@ func (s *State) describeExecution(ev *Event, view *View, payload []byte) {
 		view.text("name", ev.Name)
 		view.json("input", ev.Text.Literal)
 		view.text("requestId", ev.RequestID)
+	case EventStopped:
+		view.Type, view.Unit = "ChildStopped", UnitKey(ev.Key)
 	case EventInstance:
 		view.Type = "SignalHandlerStarted"
 		view.text("name", ev.Name)
@@ -250,6 +252,9 @@ func describeUnit(ev *Event, view *View, v *Visit, payload []byte, resource func
 		if family != "LambdaFunction" {
 			view.text("workerName", ev.Worker)
 		}
+	case EventSubmitted:
+		view.Type = family + "Submitted"
+		view.json("output", ev.Text.Literal)
 	case EventCompleted, EventTaken:
 		view.Type = family + "Succeeded"
 		view.json("output", payload)

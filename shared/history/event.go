@@ -13,16 +13,20 @@ const (
 	EventEntered EventType = "enter"
 	// EventExited: a state was left. [Text: output, else its value], [Assigned], [Last: the scope is done].
 	EventExited EventType = "exit"
-	// EventScheduled: an attempt of a unit begins. [Unit], [Name: of the signal], [Text: input, else that of the attempt before,
-	// else the state's], [Timeout], [Heartbeat], [Queue], [Key].
+	// EventScheduled: an attempt of a unit begins. [Unit], [Name: of the signal, or of the execution that is started], [Text:
+	// input, else that of the attempt before, else the state's], [Timeout], [Heartbeat], [Queue], [Key], [Workflow, Version: of
+	// the execution that is started].
 	EventScheduled EventType = "task"
-	// EventDispatched: the current offer was claimed. Worker, Session, [At: when, else the turn's time].
+	// EventDispatched: the current offer was claimed. Worker, Session, [At: when, else the turn's time]. Or a child is started.
 	EventDispatched EventType = "disp"
+	// EventSubmitted: what is waited for from now on was handed over: to a worker, or to a child. [Text: what that answered],
+	// [Offer: of the token, else the current].
+	EventSubmitted EventType = "sub"
 	// EventCompleted: the unit gave a result. [Text: output, else its input], [Offer: of the token, else the current],
 	// [Last: by an operator's word, not by a report].
 	EventCompleted EventType = "done"
 	// EventFailed: the attempt failed. Error, Cause, [Text: details], [Offer], [Last: not by a report], [Retrier, At: it is
-	// tried again then].
+	// tried again then], [Unit: TokenUnit where the token of a waiting task was used].
 	EventFailed EventType = "fail"
 	// EventTimedOut: the attempt ran out of time. Error, [Expiry], [Retrier, At].
 	EventTimedOut EventType = "late"
@@ -66,6 +70,8 @@ const (
 
 	// EventInstance: a machine begins beside the main one for the oldest signal of its name. Name.
 	EventInstance EventType = "inst"
+	// EventStopped: a child that was told to stop has ended. Key (of its unit), Index (the attempt).
+	EventStopped EventType = "stopped"
 	// EventUndoable: the unit that just succeeded can be undone. Text: the input of its compensation.
 	EventUndoable EventType = "undoable"
 	// EventCaught: a failure was caught by a catcher that compensates first. Index (of the catcher, from 1), Error, Cause.
@@ -89,7 +95,7 @@ var known = map[EventType]bool{
 	EventStarted: true, EventEntered: true, EventExited: true, EventScheduled: true, EventDispatched: true, EventCompleted: true, EventFailed: true,
 	EventTimedOut: true, EventLost: true, EventProgressed: true, EventRuled: true, EventTaken: true, EventFanned: true, EventIterBegun: true, EventIterDone: true,
 	EventIterFailed: true, EventIterCut: true, EventAborted: true, EventJoined: true, EventBroken: true, EventAgain: true, EventSignalled: true,
-	EventCancelling: true, EventEnded: true, EventInstance: true, EventUndoable: true, EventCaught: true, EventUnwinding: true, EventUndoing: true, EventUndone: true,
+	EventCancelling: true, EventEnded: true, EventInstance: true, EventSubmitted: true, EventStopped: true, EventUndoable: true, EventCaught: true, EventUnwinding: true, EventUndoing: true, EventUndone: true,
 	EventCleaning: true, EventCleaned: true,
 }
 
@@ -122,9 +128,13 @@ const (
 type UnitKind byte
 
 const (
-	WorkerUnit UnitKind = 0   // a worker's report; it has rows in the task queue
-	SignalUnit UnitKind = 's' // a signal
-	WaitUnit   UnitKind = 'w' // a time; no event carries it
+	WorkerUnit     UnitKind = 0   // a worker's report; it has rows in the task queue
+	SignalUnit     UnitKind = 's' // a signal
+	WaitUnit       UnitKind = 'w' // a time; no event carries it
+	ChildUnit      UnitKind = 'c' // the end of a child execution
+	DetachedUnit   UnitKind = 'd' // nothing: it starts an execution and is done
+	TokenUnit      UnitKind = 't' // a report with its token, which a worker passes on
+	TokenChildUnit UnitKind = 'k' // a report with its token, which a child execution gets
 )
 
 // Expiry tells which time of an attempt ran out.
@@ -165,6 +175,8 @@ type Event struct {
 	Worker    string
 	Session   string
 	RequestID string
+	Workflow  string
+	Version   int
 	Start     *Start // without its Input and Seed
 }
 

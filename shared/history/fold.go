@@ -82,6 +82,8 @@ func (s *State) foldExecution(ev *Event, c *Scope) bool {
 		s.applyEnded(ev, c)
 	case EventInstance:
 		s.applyInstance(ev)
+	case EventStopped:
+		s.applyStopped(ev)
 	default:
 		return s.foldUnwinding(ev, c)
 	}
@@ -224,6 +226,7 @@ func (s *State) finishScope(c *Scope) {
 
 // close ends what the visit waits for, and everything inside it.
 func (s *State) close(v *Visit, phase Phase) {
+	s.leaveChild(v)
 	if v.phase == PhaseUndoing {
 		s.catching = slices.DeleteFunc(s.catching, func(c *Visit) bool { return c == v })
 	}
@@ -232,6 +235,7 @@ func (s *State) close(v *Visit, phase Phase) {
 	s.timers.set(v, 0)
 	if s.units[v.key] == v {
 		delete(s.units, v.key)
+		delete(s.units, SubmitKey(v.key))
 	}
 	if v.unit.kind == SignalUnit {
 		s.dropWaiter(v)

@@ -16,6 +16,8 @@ func (s *State) foldUnit(ev *Event, v *Visit) bool {
 		s.applyScheduled(ev, v)
 	case EventDispatched:
 		s.applyDispatched(ev, v)
+	case EventSubmitted:
+		s.applySubmitted(ev, v)
 	case EventCompleted:
 		s.applyCompleted(ev, v)
 	case EventTaken:
@@ -33,9 +35,7 @@ func (s *State) foldUnit(ev *Event, v *Visit) bool {
 	case EventCaught:
 		s.applyCaught(ev, v)
 	case EventProgressed:
-		if text, ok := s.sources(ev).resolve(ev.Text); ok && v.HasRow() {
-			v.unit.progress = text
-		}
+		s.applyProgressed(ev, v)
 	default:
 		return false
 	}
@@ -52,7 +52,7 @@ func (s *State) applyScheduled(ev *Event, v *Visit) {
 		key = ev.Key
 	}
 	v.unit = unit{
-		kind: ev.Unit, status: UnitQueued, signal: ev.Name, key: key, offer: 1, scheduledAt: s.at, offeredAt: s.at,
+		kind: ev.Unit, status: UnitQueued, key: key, offer: 1, scheduledAt: s.at, offeredAt: s.at, since: s.seq,
 		timeout: ev.Timeout, heartbeat: ev.Heartbeat, queue: ev.Queue,
 	}
 	v.work, v.phase, v.until = text, PhaseOpen, 0
@@ -60,13 +60,23 @@ func (s *State) applyScheduled(ev *Event, v *Visit) {
 	v.scope.last = s.events
 	s.units[v.key] = v
 	s.unmarkReady(v)
-	if ev.Unit == SignalUnit {
-		v.unit.status, v.unit.offer = UnitWaiting, 0
+	switch {
+	case ev.Unit == SignalUnit:
+		v.unit.status, v.unit.offer, v.unit.signal = UnitWaiting, 0, ev.Name
 		s.waiters = append(s.waiters, v)
+	case ev.Unit == TokenUnit:
+		s.units[SubmitKey(v.key)] = v
+	case v.unit.startsChild():
+		v.unit.status, v.unit.offer, v.unit.claimedAt = UnitWaiting, 0, s.at
+		v.unit.child, v.unit.workflow, v.unit.version = ev.Name, ev.Workflow, ev.Version
 	}
 }
 
 func (s *State) applyDispatched(ev *Event, v *Visit) {
+	if v.phase == PhaseOpen && v.unit.startsChild() {
+		v.scope.last = s.events
+		return
+	}
 	if !v.HasRow() || v.unit.status != UnitQueued {
 		return
 	}
@@ -80,7 +90,7 @@ func (s *State) applyDispatched(ev *Event, v *Visit) {
 
 func (s *State) applyCompleted(ev *Event, v *Visit) {
 	text, ok := s.sources(ev).resolve(ev.Text)
-	if !ok || !v.HasRow() {
+	if !ok || v.phase != PhaseOpen || v.unit.kind == SignalUnit {
 		return
 	}
 	if !ev.Last {
@@ -89,11 +99,24 @@ func (s *State) applyCompleted(ev *Event, v *Visit) {
 	s.resolve(v, text)
 }
 
+// applyProgressed keeps what a worker told; whoever holds the token shows by it that it is alive.
+func (s *State) applyProgressed(ev *Event, v *Visit) {
+	text, ok := s.sources(ev).resolve(ev.Text)
+	if !ok || v.phase != PhaseOpen || !v.unit.delivers() && !v.unit.waitsToken() {
+		return
+	}
+	v.unit.progress = text
+	if !v.unit.delivers() {
+		v.unit.claimedAt = s.at
+	}
+}
+
 // hasUnits tells whether the visit is of a kind that schedules units.
 func (v *Visit) hasUnits() bool { return v.kind == TaskState || v.kind == UndoState }
 
 // resolve gives an open unit its result.
 func (s *State) resolve(v *Visit, result []byte) {
+	v.unit.over = true
 	s.close(v, PhaseDone)
 	v.value = result
 	v.scope.last = s.events
@@ -118,8 +141,11 @@ func (s *State) applyFailed(ev *Event, v *Visit) {
 	if v.phase != PhaseOpen {
 		return
 	}
-	if ev.Type == EventFailed && !ev.Last {
-		s.noteReport(ev, v)
+	if ev.Type == EventFailed {
+		v.unit.over = true
+		if !ev.Last {
+			s.noteReport(ev, v)
+		}
 	}
 	s.failure = failure{code: ev.Error, cause: ev.Cause}
 	v.scope.last = s.events
@@ -161,6 +187,12 @@ func (u *unit) offerAgain(now Time) {
 
 func (s *State) noteReport(ev *Event, v *Visit) {
 	row := v.Row()
+	byToken := ev.Type == EventCompleted || ev.Unit == TokenUnit
+	if token, ok := v.TokenRow(); ok && byToken {
+		row = token
+	} else if v.unit.startsChild() {
+		return
+	}
 	if ev.Offer != 0 {
 		row.Offer = ev.Offer
 	}

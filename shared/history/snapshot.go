@@ -39,6 +39,7 @@ type snapshot struct {
 	Roots      []snapScope    `json:"roots,omitempty"`
 	Instances  map[string]int `json:"instances,omitempty"`
 	Undos      []snapUndo     `json:"undos,omitempty"`
+	Stopping   []RowRef       `json:"stopping,omitempty"`
 	Catching   []ScopeID      `json:"catching,omitempty"`
 	Ending     *snapEnd       `json:"ending,omitempty"`
 	Reason     string         `json:"reason,omitempty"`
@@ -104,6 +105,10 @@ type snapUnit struct {
 	Kind        UnitKind   `json:"kind,omitempty"`
 	Status      UnitStatus `json:"status,omitempty"`
 	Signal      string     `json:"signal,omitempty"`
+	Child       string     `json:"child,omitempty"`
+	Workflow    string     `json:"workflow,omitempty"`
+	Version     int        `json:"version,omitempty"`
+	Submitted   bool       `json:"submitted,omitempty"`
 	Key         string     `json:"key,omitempty"`
 	Offer       int        `json:"offer,omitempty"`
 	Redelivery  int        `json:"redelivery,omitempty"`
@@ -138,7 +143,7 @@ func (s *State) Snapshot() []byte {
 		Format: snapshotFormat, Start: s.start.row(), Input: w.text(s.start.Input), StartedAt: s.startedAt,
 		Seq: s.seq, Events: s.events, At: s.at, Status: s.status, Error: s.failure.code, Cause: s.failure.cause,
 		Cancelling: s.cancelled, LastScope: s.lastScope, Ready: scopesOf(s.ready), Waiters: scopesOf(s.waiters),
-		Reports: s.reports, Catching: scopesOf(s.catching), Reason: s.reason, Cleaned: s.cleaned, Instances: s.instances,
+		Reports: s.reports, Stopping: s.stopping, Catching: scopesOf(s.catching), Reason: s.reason, Cleaned: s.cleaned, Instances: s.instances,
 	}
 	sn.End, sn.Ending = w.end(s.end), w.end(s.ending)
 	for _, g := range s.signals {
@@ -228,7 +233,8 @@ func (w *snapWriter) visit(v *Visit) *snapVisit {
 	}
 	if u := v.unit; u.key != "" || u.scheduledAt != 0 {
 		sv.Unit = &snapUnit{
-			Kind: u.kind, Status: u.status, Signal: u.signal, Key: u.key, Offer: u.offer, Redelivery: u.redelivery,
+			Kind: u.kind, Status: u.status, Signal: u.signal, Child: u.child, Workflow: u.workflow, Version: u.version,
+			Submitted: u.submitted, Key: u.key, Offer: u.offer, Redelivery: u.redelivery,
 			ScheduledAt: u.scheduledAt, OfferedAt: u.offeredAt, ClaimedAt: u.claimedAt, Timeout: u.timeout,
 			Heartbeat: u.heartbeat, Queue: u.queue, Worker: u.worker, Session: u.session, Progress: w.text(u.progress),
 		}
@@ -311,6 +317,7 @@ func (r *snapReader) state(sn *snapshot) *State {
 	s.startedAt, s.seq, s.events, s.snapshotAt, s.at = sn.StartedAt, sn.Seq, sn.Events, sn.Events, sn.At
 	s.status, s.failure, s.cancelled = sn.Status, failure{sn.Error, sn.Cause}, sn.Cancelling
 	s.lastScope, s.reports, s.instances = sn.LastScope, sn.Reports, sn.Instances
+	s.stopping = sn.Stopping
 	s.end, s.ending, s.reason, s.cleaned = r.end(sn.End), r.end(sn.Ending), sn.Reason, sn.Cleaned
 	if s.start.Timeout > 0 && s.ending == nil {
 		s.deadline = s.startedAt.Add(millis(s.start.Timeout))
@@ -383,7 +390,8 @@ func (r *snapReader) visit(sv *snapVisit, c *Scope) {
 	c.visit = v
 	if u := sv.Unit; u != nil {
 		v.unit = unit{
-			kind: u.Kind, status: u.Status, signal: u.Signal, key: u.Key, offer: u.Offer, redelivery: u.Redelivery,
+			kind: u.Kind, status: u.Status, signal: u.Signal, child: u.Child, workflow: u.Workflow, version: u.Version,
+			submitted: u.Submitted, key: u.Key, offer: u.Offer, redelivery: u.Redelivery,
 			scheduledAt: u.ScheduledAt, offeredAt: u.OfferedAt, claimedAt: u.ClaimedAt, timeout: u.Timeout,
 			heartbeat: u.Heartbeat, queue: u.Queue, worker: u.Worker, session: u.Session, progress: r.text(u.Progress),
 		}
@@ -393,6 +401,9 @@ func (r *snapReader) visit(sv *snapVisit, c *Scope) {
 	}
 	if r.s.status == Running && c.status == scopeRuns && v.waits() {
 		r.s.units[v.key] = v
+		if v.HasRow() {
+			r.s.units[v.rowUnit()] = v
+		}
 		r.s.setTimer(v)
 	}
 }

@@ -31,6 +31,7 @@ type State struct {
 	roots     []*Scope       // those without a parent, but for MainScope, in the order in which they were made
 	instances map[string]int // begun so far, by name of the signal
 	undos     []undo         // what can be undone, oldest first
+	stopping  []RowRef       // attempts whose child was told to stop and has not ended; Offer is zero
 	catching  []*Visit       // in PhaseUndoing, in the order in which they came to be
 	ending    *End           // how the execution ends once it is unwound, nil before that
 	reason    string         // why it is unwound, where the status does not tell
@@ -121,6 +122,12 @@ type unit struct {
 	kind        UnitKind
 	status      UnitStatus
 	signal      string
+	child       string // name of the execution that was started, empty for none
+	workflow    string // of that execution
+	version     int
+	submitted   bool   // what carries the token was handed over
+	over        bool   // the child has ended; not folded into snapshots
+	since       Seq    // the turn that scheduled it; not in snapshots
 	key         string // idempotency key, empty for the usual one
 	offer       int
 	redelivery  int
@@ -335,7 +342,9 @@ func (v *Visit) Retries(retrier int) int {
 }
 
 // Row names the current offer of the unit.
-func (v *Visit) Row() RowRef { return RowRef{Unit: v.key, Attempt: v.attempt, Offer: v.unit.offer} }
+func (v *Visit) Row() RowRef {
+	return RowRef{Unit: v.rowUnit(), Attempt: v.attempt, Offer: v.unit.offer}
+}
 
 // Unfanned tells whether iterations are left that may begin now, and Complete whether all have ended well.
 func (v *Visit) Unfanned() bool {

@@ -25,17 +25,53 @@ type Turn struct {
 	// Lost are rows whose offer this turn gives up as lost or uncertain: they are kept as 'lost', because a late report of the
 	// same attempt still counts. A row may be 'queued' where the claim itself was never told.
 	Lost []RowRef
+	// Children are executions to start, with their first turns. A name that is taken is a failure of the commit.
+	Children []Child
+	// Stops are running children that are told to cancel; one that has ended already is left alone.
+	Stops []Stop
 	// Consumed are the inbox entries that this turn applies. An awaited one keeps its reply.
 	Consumed []Consumed
 	// WakeAt is the earliest timer of the state after the turn, zero for none. It is not later than At where the turn
 	// stopped before its work was done: the execution then goes on with a timer command at once.
 	WakeAt Time
-	// End is set by the turn that ends the execution.
-	End *End
+	// End is set by the turn that ends the execution, and Told by that of a child whose parent waits for it: who is told, if
+	// it runs still.
+	End  *End
+	Told *Parent
 	// Snapshot is the encoded state after the turn when one is due, else nil.
 	Snapshot []byte
 	// Replies answer the direct commands of this turn, by Command.Ref, after the commit.
 	Replies []Reply
+	// Stalled tells that the turn stopped because its decision lacked something that another process may have. Wants are the
+	// workflows that it did not know; the rest of what it lacks depends on the process alone.
+	Stalled bool
+	Wants   []WorkflowRef
+}
+
+// WorkflowRef names a published version of a workflow; version 0 is the newest.
+type WorkflowRef struct {
+	Name    string
+	Version int
+}
+
+// Child is an execution to start.
+type Child struct {
+	// Start is what opens it, without its Input and Seed.
+	Start Start
+	// Definition is what it is pinned to; zero for that of its parent.
+	Definition DefinitionID
+	// InputHash tells starts of the same name apart.
+	InputHash []byte
+	// Anywhere tells that it need not share the partition of its parent.
+	Anywhere bool
+	// First is its first turn, which starts nothing itself.
+	First Turn
+}
+
+// Stop is a child that is told to cancel.
+type Stop struct {
+	Name   string
+	Reason string
 }
 
 // RowRef names one row of the task queue (I7).

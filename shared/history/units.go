@@ -14,19 +14,21 @@ const (
 	UnitWaiting    UnitStatus = "waiting"    // for a signal or a time
 	UnitRetrying   UnitStatus = "retrying"   // pauses before the next attempt
 	UnitUncertain  UnitStatus = "uncertain"  // waits for an operator's word
+	UnitStopping   UnitStatus = "stopping"   // a child that was told to stop and has not ended
 )
 
 // UnitView shows an open unit.
 type UnitView struct {
 	Key        UnitKey
 	State      string
-	Kind       string // "task", "compensation", "signal", "wait", or "retry" for a Parallel or Map that pauses before another try
+	Kind       string // "task", "compensation", "child", "signal", "wait", or "retry" for a Parallel or Map that pauses before another try
 	Status     UnitStatus
 	Attempt    int
 	Offer      int
 	Redelivery int
-	// Signal is the name of the signal that it waits for.
+	// Signal is the name of the signal that it waits for, Child that of the execution.
 	Signal string
+	Child  string
 	// Worker and Session are who holds the current offer.
 	Worker  string
 	Session string
@@ -59,6 +61,8 @@ func (v *Visit) View() (UnitView, bool) {
 		u.Kind, u.Status, u.ScheduledAt = "wait", UnitWaiting, v.enteredAt
 	case v.phase == PhaseOpen && v.unit.kind == SignalUnit:
 		u.Kind, u.Signal, u.ScheduledAt = "signal", v.unit.signal, v.unit.scheduledAt
+	case v.phase == PhaseOpen && v.unit.kind == ChildUnit:
+		u.Kind, u.Child, u.ScheduledAt = "child", v.unit.child, v.unit.scheduledAt
 	case v.phase == PhaseOpen:
 		u.Worker, u.Session, u.Progress = v.unit.worker, v.unit.session, v.unit.progress
 		u.ScheduledAt, u.DispatchedAt = v.unit.scheduledAt, v.unit.claimedAt
@@ -68,7 +72,7 @@ func (v *Visit) View() (UnitView, bool) {
 	return u, true
 }
 
-// OpenUnits shows what the execution waits for, by scope.
+// OpenUnits shows what the execution waits for, by scope, and the children that it has told to stop.
 func (s *State) OpenUnits() []UnitView {
 	var list []UnitView
 	for _, v := range s.OpenVisits() {
@@ -76,14 +80,22 @@ func (s *State) OpenUnits() []UnitView {
 			list = append(list, u)
 		}
 	}
+	if s.status.Ended() {
+		return list
+	}
+	for _, r := range s.stopping {
+		list = append(list, UnitView{Key: r.Unit, Kind: "child", Status: UnitStopping, Attempt: r.Attempt})
+	}
 	return list
 }
 
 // OpenVisits gives the visits with an open unit, by scope; none once the execution has ended.
 func (s *State) OpenVisits() []*Visit {
 	list := make([]*Visit, 0, len(s.units))
-	for _, v := range s.units {
-		list = append(list, v)
+	for key, v := range s.units {
+		if key == v.key {
+			list = append(list, v)
+		}
 	}
 	slices.SortFunc(list, func(a, b *Visit) int { return cmp.Compare(a.scope.id, b.scope.id) })
 	return list
@@ -109,7 +121,7 @@ func (s *State) Row(key UnitKey) (RowRef, bool) {
 }
 
 // HasRow tells whether the unit of the visit has a row in the task queue that a report can resolve.
-func (v *Visit) HasRow() bool { return v.phase == PhaseOpen && v.unit.kind == WorkerUnit }
+func (v *Visit) HasRow() bool { return v.phase == PhaseOpen && v.unit.delivers() }
 
 // Silent gives the units whose heartbeat time-out is due at now. Whoever sends the timer command looks up when their
 // sessions last listed them, for Command.Heard.
@@ -170,13 +182,13 @@ func (v *Visit) IdempotencyKey() string { return v.unit.key }
 // Timeouts gives the time limits of an attempt in milliseconds, zero for none.
 func (v *Visit) Timeouts() (timeout, heartbeat int64) { return v.unit.timeout, v.unit.heartbeat }
 
-// deadline is when the attempt is over time: its limit counts from the claim for a worker, from the beginning for a
-// signal.
+// deadline is when the attempt is over time: its limit counts from the claim for a worker, from the beginning for
+// everything else.
 func (u *unit) deadline() Time {
 	switch {
 	case u.timeout == 0:
 		return 0
-	case u.kind == SignalUnit:
+	case u.kind != WorkerUnit:
 		return u.scheduledAt.Add(millis(u.timeout))
 	case u.status == UnitDispatched:
 		return u.claimedAt.Add(millis(u.timeout))
@@ -185,7 +197,8 @@ func (u *unit) deadline() Time {
 }
 
 func (u *unit) heartbeatDue() Time {
-	if u.heartbeat == 0 || u.status != UnitDispatched {
+	waits := u.waitsToken() && u.status == UnitWaiting
+	if u.heartbeat == 0 || !waits && (u.kind != WorkerUnit || u.status != UnitDispatched) {
 		return 0
 	}
 	return max(u.claimedAt, u.heard).Add(millis(u.heartbeat))

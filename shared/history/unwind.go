@@ -61,7 +61,7 @@ func (s *State) Unwinding() bool { return s.ending != nil && !s.status.Ended() }
 // MustUnwind tells that the execution as a whole waits for the decider's next step: the next compensation, Cleanup, or the
 // end.
 func (s *State) MustUnwind() bool {
-	return s.Unwinding() && !s.unwindingRuns()
+	return s.Unwinding() && len(s.stopping) == 0 && !s.unwindingRuns()
 }
 
 // unwindingRuns tells whether a compensation or Cleanup runs.
@@ -92,10 +92,10 @@ func (s *State) Reason() string { return s.reason }
 // Cleaned tells that Cleanup is over.
 func (s *State) Cleaned() bool { return s.cleaned }
 
-// MayUndo tells whether the scope has something that is to be undone, or is being undone.
+// MayUndo tells whether the scope has something that is to be undone, or is being undone, or undoes itself.
 func (s *State) MayUndo(c *Scope) bool {
 	_, found := s.Undo(c)
-	return found || s.undoing(c)
+	return found || s.undoing(c) || s.stoppingIn(c)
 }
 
 // Undo gives the unit of the scope that is to be undone next: the one that succeeded last.
@@ -118,7 +118,7 @@ func (s *State) LastUndo() (UnitKey, bool) {
 
 // MayUndoAny is MayUndo for the execution as a whole.
 func (s *State) MayUndoAny() bool {
-	return len(s.undos) > 0 || slices.ContainsFunc(s.roots, func(r *Scope) bool { return r.root == undoRoot })
+	return len(s.undos) > 0 || len(s.stopping) > 0 || slices.ContainsFunc(s.roots, func(r *Scope) bool { return r.root == undoRoot })
 }
 
 // undoing tells whether something of the scope is being undone.
@@ -180,7 +180,7 @@ func (s *State) applyCaught(ev *Event, v *Visit) {
 
 // wakeCaught makes a visit ready that waits for compensations of its scope, when none of them runs.
 func (s *State) wakeCaught(v *Visit) {
-	if v.phase == PhaseUndoing && v.scope.status == scopeRuns && !s.undoing(v.scope) {
+	if v.phase == PhaseUndoing && v.scope.status == scopeRuns && !s.undoing(v.scope) && !s.stoppingIn(v.scope) {
 		s.markReady(v)
 	}
 }

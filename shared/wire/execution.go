@@ -127,15 +127,18 @@ type SignalPath struct {
 type Unit struct {
 	Key   string `json:"key"`
 	State string `json:"state"`
-	// Kind is "task", "compensation" (undoes a task that has succeeded), "signal", "wait", or "retry" for a Parallel or Map
+	// Kind is "task", "compensation" (undoes a task that has succeeded), "child" (an execution), "signal", "wait", or "retry" for a Parallel or Map
 	// that pauses before another try.
 	Kind string `json:"kind"`
-	// Status is "queued", "dispatched" (a worker has it), "waiting" (for a signal or a time), "retrying" (pauses before the
-	// next attempt) or "uncertain" (waits for an operator).
-	Status     string `json:"status"`
-	Task       string `json:"task,omitempty"`
-	Version    int    `json:"version,omitempty"`
-	Signal     string `json:"signal,omitempty"`
+	// Status is "queued", "dispatched" (a worker has it), "waiting" (for a signal, a time, a child, or a report with a token that
+	// was passed on), "retrying" (pauses before the next attempt), "stopping" (a child that is not wanted any more has not ended
+	// yet) or "uncertain" (waits for an operator).
+	Status  string `json:"status"`
+	Task    string `json:"task,omitempty"`
+	Version int    `json:"version,omitempty"`
+	Signal  string `json:"signal,omitempty"`
+	// Child is the id of the execution that a unit of kind "child" waits for.
+	Child      string `json:"child,omitempty"`
 	Attempt    int    `json:"attempt,omitempty"`
 	Redelivery int    `json:"redelivery,omitempty"`
 	Worker     string `json:"worker,omitempty"`

@@ -1,0 +1,68 @@
+package decide
+
+import (
+	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/history"
+)
+
+// World is what a decision may know besides its arguments. The zero World knows nothing. A decision that lacks something
+// stops before the step that needs it, and says so in Turn.Stalled and Turn.Wants; the step and all that has not been
+// done by then are left to the next turn, which is due at once. What a World tells ends up in events, so that another
+// one never changes what was decided.
+type World struct {
+	// Execution is the number of the execution, zero where it has none yet: a first turn starts no children.
+	Execution history.ExecutionID
+	// Workflow finds a published workflow; nil finds nothing out.
+	Workflow func(history.WorkflowRef) Answer
+	// Taken tells that an execution of the name exists; nil for no name.
+	Taken func(name string) bool
+	// Token makes the token of a task that ends by its token; nil makes none.
+	Token func(history.RowRef) string
+}
+
+// Answer is what is known of a workflow that was asked for.
+type Answer struct {
+	// Known tells that the answer is final: without it, Workflow is not looked at.
+	Known bool
+	// Workflow is nil where there is no such workflow.
+	Workflow *Workflow
+}
+
+// Workflow is a published version.
+type Workflow struct {
+	Name       string
+	Version    int
+	Hash       string
+	Definition history.DefinitionID
+	Machine    *definition.Machine
+}
+
+// stall stops the turn for want of something.
+func (d *decider) stall() { d.t.Stalled = true }
+
+// workflow finds a workflow; false where the turn has to stop because nobody knows yet whether it exists.
+func (d *decider) workflow(ref history.WorkflowRef) (*Workflow, bool) {
+	if d.world.Execution == 0 || d.world.Workflow == nil {
+		d.stall()
+		return nil, false
+	}
+	a := d.world.Workflow(ref)
+	if !a.Known {
+		d.stall()
+		d.t.Wants = append(d.t.Wants, ref)
+		return nil, false
+	}
+	return a.Workflow, true
+}
+
+// token makes the token of the unit's next attempt, or of the open one.
+func (d *decider) token(v *history.Visit) string {
+	row, open := v.TokenRow()
+	if !open {
+		row = history.RowRef{Unit: v.Key(), Attempt: v.Attempt(), Offer: 1}
+		if v.Phase() != history.PhaseDone {
+			row.Attempt++
+		}
+	}
+	return d.world.Token(row)
+}
