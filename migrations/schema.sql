@@ -117,6 +117,7 @@ create table orrery.definition (
     hash         text not null check (length(hash) = 64),  -- SHA-256 of the document, hexadecimal
     document     text not null,                            -- normalised JSON
     published_at timestamptz not null default now(),
+    strict       boolean not null default false,           -- published under the rules of the reference service alone
     unique (namespace, name, version)
 );
 
@@ -334,11 +335,14 @@ create table orrery.inbox (
     key         text,          -- idempotency key
     outcome     text,
     answer      text,
+    ended_at    timestamptz,   -- when and how the child ended
+    status      smallint,
     primary key (execution, id),
     constraint inbox_row check (
         kind not in ('complete', 'fail', 'uncertain', 'heartbeat', 'lost')
         or (unit is not null and attempt is not null and offer is not null)),
-    constraint inbox_awaited check (awaited = (kind in ('signal', 'cancel', 'resolve', 'redrive'))),
+    -- A parent does not wait for its cancel of a child.
+    constraint inbox_awaited check (awaited = (kind in ('signal', 'cancel', 'resolve', 'redrive')) or kind = 'cancel'),
     constraint inbox_signal check ((kind = 'signal') = (signal is not null)),
     constraint inbox_complete check (kind <> 'complete' or output is not null),
     constraint inbox_fail check (kind <> 'fail' or error is not null),
@@ -346,6 +350,9 @@ create table orrery.inbox (
     constraint inbox_resolve check (
         (kind = 'resolve') = (resolution is not null) and (kind <> 'resolve' or unit is not null)
         and resolution in ('completed', 'failed', 'retry')),
+    constraint inbox_child check (
+        (kind = 'child_ended') = (status is not null) and (status is null) = (ended_at is null)
+        and (kind <> 'child_ended' or (unit is not null and attempt is not null))),
     constraint inbox_holder check ((session is null) = (worker is null)),
     constraint inbox_answer check (
         (answered_at is null) = (outcome is null) and (answered_at is null or awaited)

@@ -34,6 +34,8 @@ type Turn struct {
 	// WakeAt is the earliest timer of the state after the turn, zero for none. It is not later than At where the turn
 	// stopped before its work was done: the execution then goes on with a timer command at once.
 	WakeAt Time
+	// Reopened tells that the execution had ended and goes on.
+	Reopened bool
 	// End is set by the turn that ends the execution, and Told by that of a child whose parent waits for it: who is told, if
 	// it runs still.
 	End  *End

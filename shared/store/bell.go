@@ -43,6 +43,15 @@ func (b *Bells) Add(it Item) {
 	if t.End != nil && it.New == nil {
 		b.Ended = append(b.Ended, t.Execution)
 	}
+	if t.End != nil && t.Told != nil {
+		b.InboxOf = append(b.InboxOf, t.Told.Execution)
+	}
+	for _, c := range it.Children {
+		b.Add(c)
+		if c.Epoch == 0 && c.Turn.WakeAt != 0 {
+			b.Inbox = append(b.Inbox, c.Partition)
+		}
+	}
 	for _, c := range t.Consumed {
 		if c.Reply != nil {
 			b.Replies = append(b.Replies, EntryRef{t.Execution, c.ID})

@@ -13,6 +13,8 @@ type itemColumns struct {
 	marked    []int64 // executions that cannot end yet
 	turns     turnColumns
 	starts    startColumns
+	told      toldColumns
+	stopped   stopColumns
 	snapshots snapshotColumns
 	settled   settleColumns
 	offers    offerColumns // of executions that exist; those of new ones are with their starts
@@ -38,11 +40,16 @@ func (c *itemColumns) add(index int, it *Item) {
 		return
 	case it.New != nil:
 		c.starts.add(index, it)
+		c.told.add(it)
 		return
 	case t.End != nil:
 		c.endings = append(c.endings, int64(t.Execution))
 	}
 	c.turns.add(t)
+	c.told.add(it)
+	for i := range t.Stops {
+		c.stopped.add(t.Execution, &t.Stops[i])
+	}
 	if t.Snapshot != nil {
 		c.snapshots.add(t)
 	}
@@ -55,13 +62,17 @@ func (c *itemColumns) add(index int, it *Item) {
 	}
 }
 
-// ended is the status of a turn that ends its execution, NULL for another; and no timer outlives the end.
+// ended is the status that a turn gives its execution, NULL where that stays; and no timer outlives the end.
 func ended(t *history.Turn) (status *int16, wake *time.Time) {
-	if t.End == nil {
-		return nil, timestamp(t.WakeAt)
+	switch {
+	case t.End != nil:
+		s := int16(t.End.Status)
+		return &s, nil
+	case t.Reopened:
+		s := int16(history.Running)
+		return &s, timestamp(t.WakeAt)
 	}
-	s := int16(t.End.Status)
-	return &s, nil
+	return nil, timestamp(t.WakeAt)
 }
 
 // encoded is the row of history of the turn's events, NULL without events.
@@ -98,6 +109,62 @@ func (c *turnColumns) args() args {
 		"executions": c.executions, "seqs": c.seqs, "ats": c.ats, "first_events": c.firstEvents, "events": c.events,
 		"wakes": c.wakes, "statuses": c.statuses,
 	}
+}
+
+// toldColumns are the ends of children as their parents are told of them.
+type toldColumns struct {
+	culprits, parents       []int64
+	units                   []string
+	attempts                []int32
+	statuses                []int16
+	ats                     []time.Time
+	outputs, errors, causes []*string
+}
+
+func (c *toldColumns) add(it *Item) {
+	t := it.Turn
+	if t.End == nil || t.Told == nil {
+		return
+	}
+	culprit := it.execution()
+	if culprit == 0 {
+		culprit = it.parent
+	}
+	c.culprits = append(c.culprits, int64(culprit))
+	c.parents = append(c.parents, int64(t.Told.Execution))
+	c.units = append(c.units, string(t.Told.Unit))
+	c.attempts = append(c.attempts, int32(t.Told.Attempt))
+	c.statuses = append(c.statuses, int16(t.End.Status))
+	c.ats = append(c.ats, t.At.Time())
+	c.outputs = append(c.outputs, text(t.End.Output))
+	var code, cause *string
+	if t.End.Status != history.Succeeded {
+		code, cause = &t.End.Error, &t.End.Cause
+	}
+	c.errors, c.causes = append(c.errors, code), append(c.causes, cause)
+}
+
+func (c *toldColumns) args() args {
+	return args{
+		"culprits": c.culprits, "parents": c.parents, "units": c.units, "attempts": c.attempts, "statuses": c.statuses,
+		"ats": c.ats, "outputs": c.outputs, "errors": c.errors, "causes": c.causes,
+	}
+}
+
+// stopColumns are children that are told to cancel.
+type stopColumns struct {
+	parents        []int64
+	names, reasons []string
+}
+
+func (c *stopColumns) add(parent history.ExecutionID, s *history.Stop) {
+	c.parents = append(c.parents, int64(parent))
+	c.names = append(c.names, s.Name)
+	c.reasons = append(c.reasons, s.Reason)
+}
+
+func (c *stopColumns) args() args {
+	return args{"parents": c.parents, "names": c.names, "reasons": c.reasons}
 }
 
 type snapshotColumns struct {

@@ -27,6 +27,11 @@ type Item struct {
 	// turn of it has committed. Turn is nil then, and Execution names it.
 	Ending    bool
 	Execution history.ExecutionID
+	// Children are what Turn.Children asks for, each with New and its first turn: they are written with the turn or not at
+	// all. Epoch is zero where the partition need not be the node's.
+	Children []Item
+
+	parent history.ExecutionID // of a child
 }
 
 // execution is the number of the item's execution, zero for a new one.
@@ -59,6 +64,8 @@ type Started struct {
 type Committed struct {
 	// Started has an entry for each item with New, by the item's index.
 	Started map[int]Started
+	// Children has the numbers of each item's children, by the item's index.
+	Children map[int][]history.ExecutionID
 	// BellsFailed is why the bells were not rung, nil when they were. The commit stands.
 	BellsFailed error
 }
@@ -66,6 +73,8 @@ type Committed struct {
 var (
 	lockEndingsSQL = query("lock_endings")
 	turnsSQL       = query("turns")
+	tellSQL        = query("tell")
+	stopSQL        = query("stop")
 	snapshotsSQL   = query("snapshots")
 	settleSQL      = query("settle")
 	offersSQL      = query("offers")
@@ -82,6 +91,7 @@ var (
 //	check_fence     the incarnation and the epochs (I1)
 //	lock_endings    executions that end
 //	turns, start    compare and set, history (I2)
+//	tell, stop      the inboxes of parents and children
 //	snapshots
 //	settle, offers  the task queue (I6, I7)
 //	consume         the inbox (I6)
@@ -92,10 +102,11 @@ var (
 // Statements that have nothing to do are left out. The error is a *CommitError; after any but an unknown outcome nothing
 // was written.
 func (s *Store) Commit(ctx context.Context, b Batch) (Committed, error) {
-	c := columnsOfItems(b.Fence, b.Items)
+	items := withChildren(b.Items)
+	c := columnsOfItems(b.Fence, items)
 	p := s.pipeline()
 	p.begin()
-	p.check(b.Fence, b.Items)
+	p.check(b.Fence, items)
 	started := c.write(p)
 	p.commit()
 	p.ring(b.Bells)
@@ -106,12 +117,40 @@ func (s *Store) Commit(ctx context.Context, b Batch) (Committed, error) {
 	if len(c.starts.items) == 0 {
 		return out, nil
 	}
-	var err error
-	if out.Started, err = s.startedOf(ctx, b.Items, c.starts.items, *started); err != nil {
+	all, err := s.startedOf(ctx, items, c.starts.items, *started)
+	if err != nil {
 		// The commit stands, and yet the caller cannot be told what it did.
 		return Committed{}, &CommitError{Kind: Unknown, Err: err}
 	}
+	out.started(b.Items, all)
 	return out, nil
+}
+
+// withChildren lists the items and after them their children, in order.
+func withChildren(items []Item) []Item {
+	var children []Item
+	for i := range items {
+		for _, c := range items[i].Children {
+			c.parent = items[i].execution()
+			children = append(children, c)
+		}
+	}
+	return slices.Concat(items, children)
+}
+
+// started deals out what became of the starts of withChildren.
+func (c *Committed) started(items []Item, all map[int]Started) {
+	c.Started, c.Children = map[int]Started{}, map[int][]history.ExecutionID{}
+	next := len(items)
+	for i := range items {
+		if s, ok := all[i]; ok {
+			c.Started[i] = s
+		}
+		for range items[i].Children {
+			c.Children[i] = append(c.Children[i], all[next].Execution)
+			next++
+		}
+	}
 }
 
 // check adds the lock of the fence and the checks under it.
@@ -119,6 +158,9 @@ func (p *pipeline) check(fence history.FenceNumber, items []Item) {
 	epochs := map[history.Partition]history.Epoch{}
 	var held []Held
 	for _, it := range items {
+		if it.parent != 0 && it.Epoch == 0 {
+			continue
+		}
 		if known, ok := epochs[it.Partition]; !ok || known != it.Epoch {
 			epochs[it.Partition] = it.Epoch
 			held = append(held, Held{it.Partition, it.Epoch})
@@ -147,6 +189,12 @@ func (c *itemColumns) write(p *pipeline) *[]startedRow {
 	}
 	if len(c.starts.items) > 0 {
 		collect(p, startSQL, c.starts.args(c.fence), started)
+	}
+	if len(c.told.parents) > 0 {
+		p.exec(tellSQL, c.told.args())
+	}
+	if len(c.stopped.parents) > 0 {
+		p.exec(stopSQL, c.stopped.args())
 	}
 	if len(c.snapshots.executions) > 0 {
 		p.exec(snapshotsSQL, c.snapshots.args())

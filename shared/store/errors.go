@@ -53,13 +53,15 @@ const (
 	Data
 	// Unknown: the connection broke on the way. Take the own fence, then load everything again.
 	Unknown
+	// NameTaken: an execution has the name of a child that the named ones start. Load them again, and decide with that.
+	NameTaken
 	// Unavailable: nothing was written for a reason outside the batch (connection, disk, shutdown). Try again later.
 	Unavailable
 )
 
 var commitKindNames = map[CommitKind]string{
 	Stale: "stale", ReportFirst: "report first", Locked: "locked", FenceLost: "fence lost", Conflict: "conflict",
-	Data: "data", Unknown: "unknown", Unavailable: "unavailable",
+	Data: "data", NameTaken: "name taken", Unknown: "unknown", Unavailable: "unavailable",
 }
 
 func (k CommitKind) String() string { return commitKindNames[k] }
@@ -208,6 +210,9 @@ func blame(out *CommitError, pg *pgconn.PgError, items []Item) {
 		out.Executions = numbers[history.ExecutionID](pg.Detail)
 	case "OR004":
 		out.Kind = ReportFirst
+		out.Executions = numbers[history.ExecutionID](pg.Detail)
+	case "OR006":
+		out.Kind = NameTaken
 		out.Executions = numbers[history.ExecutionID](pg.Detail)
 	default:
 		out.Kind = Locked

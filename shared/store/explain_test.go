@@ -63,6 +63,7 @@ var literals = map[string]string{
 	"noticed_tasks": "array[15]::bigint[]", "consumed": "array[]::bigint[]",
 	"kinds": "array['complete']", "outputs": "array['1']", "reasons": "array[null]::text[]", "errors": "array[null]::text[]",
 	"causes": "array[null]::text[]", "finals": "array[null]::boolean[]", "requests": "array[null]::text[]",
+	"culprits": "array[7]::bigint[]", "parents": "array[7]::bigint[]",
 	"until": "'2100-01-01'::timestamptz", "lock_timeout": "'1s'",
 }
 
@@ -94,6 +95,8 @@ func TestPlans(t *testing.T) {
 		{"snapshots", []string{"execution_pkey", "snapshot_pkey"}, nil},
 		{"settle", []string{"task_pkey", "task_unnoticed"}, nil},
 		{"consume", []string{"inbox_pkey"}, map[string]string{"events": "array[1]"}},
+		{"tell", []string{"execution_pkey"}, map[string]string{"statuses": "array[2]::smallint[]"}},
+		{"stop", []string{"execution_pkey", "execution_name"}, map[string]string{"names": "array['e7']"}},
 		{"leftovers", []string{"inbox_pkey"}, nil},
 		{"lock_endings", []string{"execution_pkey"}, nil},
 		{"lock_running", []string{"execution_pkey"}, nil},

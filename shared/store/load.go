@@ -158,6 +158,8 @@ type entryRow struct {
 	Final      bool
 	Resolution string
 	Request    string
+	Status     int16
+	EndedAt    pgtype.Timestamptz
 }
 
 func entries(rows []entryRow) []Entry {
@@ -177,6 +179,7 @@ func (r *entryRow) entry() Entry {
 			Row:    rowRef(r.Unit, r.Attempt, r.Offer),
 			Claim:  history.Claim{Session: r.Session, Worker: r.Worker, At: instant(r.ClaimedAt)},
 			Output: bytes(r.Output), Signal: r.Signal, Reason: r.Reason, Resolution: r.Resolution, RequestID: r.Request,
+			Status: history.Status(r.Status), At: instant(r.EndedAt),
 		},
 	}
 	if r.Error != nil {

@@ -38,7 +38,7 @@ func (s *Store) Start(ctx context.Context, it Item) (Started, error) {
 	return started[0], nil
 }
 
-// startedRow is a new execution by its place among the starts, from 1.
+// startedRow is a new execution by its place among the starts, from 1; 0 for none.
 type startedRow struct {
 	Place int64
 	ID    int64
@@ -49,7 +49,9 @@ type startedRow struct {
 func (s *Store) startedOf(ctx context.Context, items []Item, starts []int, rows []startedRow) (map[int]Started, error) {
 	out := make(map[int]Started, len(starts))
 	for _, r := range rows {
-		out[starts[r.Place-1]] = Started{Execution: history.ExecutionID(r.ID)}
+		if r.Place > 0 {
+			out[starts[r.Place-1]] = Started{Execution: history.ExecutionID(r.ID)}
+		}
 	}
 	if len(out) == len(starts) {
 		return out, nil
@@ -101,6 +103,7 @@ type startColumns struct {
 	events      []*string
 	wakes       []*time.Time
 	statuses    []*int16
+	parents     []int64 // zero for none
 	offers      offerColumns
 }
 
@@ -118,6 +121,7 @@ func (c *startColumns) add(index int, it *Item) {
 	c.events = append(c.events, encoded(t))
 	c.wakes = append(c.wakes, wake)
 	c.statuses = append(c.statuses, status)
+	c.parents = append(c.parents, int64(it.parent))
 	for i := range t.Offers {
 		c.offers.add(int64(len(c.items)), t.At, &t.Offers[i])
 	}
@@ -127,6 +131,6 @@ func (c *startColumns) args(fence history.FenceNumber) args {
 	a := c.offers.args(fence)
 	a["namespaces"], a["names"], a["definitions"], a["partitions"] = c.namespaces, c.names, c.definitions, c.partitions
 	a["input_hashes"], a["traces"], a["ats"], a["events"] = c.hashes, c.traces, c.ats, c.events
-	a["wakes"], a["statuses"] = c.wakes, c.statuses
+	a["wakes"], a["statuses"], a["parents"] = c.wakes, c.statuses, c.parents
 	return a
 }

@@ -1,12 +1,12 @@
 -- Writes new executions with their first turns. What follows the first insert keeps to the rows that it returned: a start
--- that lost its name to another leaves nothing and is no failure.
+-- that lost its name to another leaves nothing and is no failure, but for a child: its parent must know.
 with given as materialized (
     select g.*, nextval('orrery.execution_id_seq') as id, (now() at time zone 'utc')::date as born
     from unnest(@namespaces::integer[], @names::text[], @definitions::bigint[], @partitions::smallint[],
                 @input_hashes::bytea[], @traces::text[], @ats::timestamptz[], @events::text[], @wakes::timestamptz[],
-                @statuses::smallint[])
+                @statuses::smallint[], @parents::bigint[])
          with ordinality
-         as g (namespace, name, definition, partition, input_hash, trace, at, events, wake_at, status, place)
+         as g (namespace, name, definition, partition, input_hash, trace, at, events, wake_at, status, parent, place)
 ),
 started as (
     insert into orrery.execution (
@@ -45,4 +45,9 @@ offered as (
                idempotency_key, input, claimed_at, session, worker, poll)
     join ours s on s.place = o.place
 )
-select place, id from ours order by place
+select coalesce(o.place, 0) as place, coalesce(o.id, 0) as id
+from (
+    select orrery.forbid('OR006', 'names of children are taken', array(
+        select parent from given where parent <> 0 and id not in (select id from started)))) as checked
+left join ours o on true
+order by o.place

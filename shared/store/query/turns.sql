@@ -1,5 +1,5 @@
 -- Writes the turns of executions that exist: sets last_seq from the value that the turn was decided on (I2). A turn without
--- events leaves it and writes no history.
+-- events leaves it and writes no history; one with the status 1 takes up an execution that had ended.
 with given as (
     select *
     from unnest(@executions::bigint[], @seqs::integer[], @ats::timestamptz[], @first_events::integer[], @events::text[],
@@ -11,7 +11,7 @@ moved as (
     set last_seq = case when g.events is null then e.last_seq else g.seq end,
         wake_at = g.wake_at,
         status = coalesce(g.status, e.status),
-        ended_at = case when g.status is null then e.ended_at else g.at end,
+        ended_at = case when g.status is null then e.ended_at when g.status > 1 then g.at end,
         ending = false
     from given g
     where e.id = g.execution and e.last_seq = g.seq - 1
