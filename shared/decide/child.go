@@ -65,6 +65,7 @@ func (d *decider) startChild(v *history.Visit, st *definition.State, ev history.
 	var child history.Child
 	if f.code == "" {
 		child, f = d.child(v, of, ev.Name, spec.input, ev.Unit == history.ChildUnit)
+		child.Named = spec.name != ""
 	}
 	if f.code != "" {
 		d.failUnit(v, st, history.Event{Type: history.EventFailed, Last: true}, f)
@@ -148,10 +149,28 @@ func (d *decider) childName(spec childSpec, of *Workflow) (string, failure) {
 		return d.draw.UUID(), failure{}
 	case definition.CheckName(spec.name) != nil:
 		return "", failure{code: invalidName, cause: "Invalid Name: '" + clip(spec.name, maxCode) + "'"}
-	case d.world.Taken != nil && d.world.Taken(spec.name):
+	case d.nameTaken(spec.name):
 		return "", failure{code: nameTaken, cause: "Execution Already Exists: '" + spec.name + "'"}
 	}
 	return spec.name, failure{}
+}
+
+// nameTaken tells whether an execution has the name, or gets it with this very turn.
+func (d *decider) nameTaken(name string) bool {
+	if d.world.Taken != nil && d.world.Taken(name) {
+		return true
+	}
+	for i := range d.t.Children {
+		if d.t.Children[i].Start.Name == name {
+			return true
+		}
+	}
+	for _, c := range d.began {
+		if c.Start.Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // child decides the first turn of a child.

@@ -62,8 +62,8 @@ type Child struct {
 	Start Start
 	// Definition is what it is pinned to; zero for that of its parent.
 	Definition DefinitionID
-	// InputHash tells starts of the same name apart.
-	InputHash []byte
+	// Named tells that the document has chosen the name, so that it may be taken.
+	Named bool
 	// Anywhere tells that it need not share the partition of its parent.
 	Anywhere bool
 	// First is its first turn, which starts nothing itself.

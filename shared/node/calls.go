@@ -125,9 +125,7 @@ func (l *loop) abandon() {
 		if it.start != nil {
 			it.start.answer <- startAnswer{err: store.ErrOutcomeUnknown}
 		}
-		for _, h := range it.handed {
-			l.node.polls.recall(h.poll)
-		}
+		l.recall(it)
 		l.free(it)
 	}
 	for ref := range l.calls {

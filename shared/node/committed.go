@@ -58,6 +58,8 @@ func (l *loop) written(it *item) {
 		l.goOn(e, it.Turn)
 	}
 	l.deliver(it)
+	l.born(it)
+	l.lookAtFamily(it.Turn)
 }
 
 // begun takes in a new execution; false when its name was taken.
@@ -74,20 +76,25 @@ func (l *loop) begun(it *item) bool {
 		l.free(it)
 		return false
 	}
-	e.id = it.started.Execution
-	it.Turn.Execution = e.id
+	it.Turn.Execution = it.started.Execution
+	l.adopt(e, it.started.Execution)
+	return true
+}
+
+// adopt gives a new execution its number, and keeps it where it is in a partition of this node.
+func (l *loop) adopt(e *execution, id history.ExecutionID) {
+	e.id = id
 	_, owned := l.owned[e.partition]
 	// Others may have claimed one of its tasks already, so that the loop has begun to load it.
 	if _, known := l.executions[e.id]; owned && !known {
 		l.executions[e.id] = e
 		l.named(e)
 	}
-	return true
 }
 
 // goOn keeps a loaded execution after its turn.
 func (l *loop) goOn(e *execution, t *history.Turn) {
-	e.failures, e.reloads, e.lockedEnds = 0, 0, 0
+	e.failures, e.reloads, e.lockedEnds, e.taken = 0, 0, 0, nil
 	l.setWake(e, t.WakeAt)
 	if t.End != nil {
 		l.results.ended(e.key(), frontend.Ended{End: *t.End, At: t.At})
@@ -159,6 +166,19 @@ func (l *loop) free(it *item) {
 		l.node.claims.ring() // for those that look for what is claimed under their ids
 	}
 	it.handed = nil
+	for _, c := range it.children {
+		l.free(c)
+	}
+}
+
+// recall has the polls that tasks were handed to look for what is claimed under their ids: nobody knows whether it is.
+func (l *loop) recall(it *item) {
+	for _, h := range it.handed {
+		l.node.polls.recall(h.poll)
+	}
+	for _, c := range it.children {
+		l.recall(c)
+	}
 }
 
 // failed drops the state that the turn was decided on, and sees to it that its commands are decided again.
@@ -179,6 +199,9 @@ func (l *loop) failed(it *item) {
 	case badData:
 		l.fault(e, it.commands, it.err)
 		return
+	case nameTaken:
+		l.askNames(it)
+		return
 	case unknown:
 		e.unsure = it
 	case reportFirst:
@@ -195,9 +218,7 @@ func (l *loop) failed(it *item) {
 // freeFailed frees the reserved places. After an unknown outcome their polls look for what is claimed under their ids.
 func (l *loop) freeFailed(it *item) {
 	if it.outcome == unknown {
-		for _, h := range it.handed {
-			l.node.polls.recall(h.poll)
-		}
+		l.recall(it)
 	}
 	l.free(it)
 }

@@ -23,6 +23,7 @@ const (
 	locked              // rows are locked by others: load again, try in the next batch
 	notNow              // conflicts or a database that cannot, again and again: the same
 	ownerGone           // the partition has another owner or epoch
+	nameTaken           // a child has lost its name: decide anew, knowing that
 	badData             // the database refuses the turn, found alone in a batch of its own
 	unknown             // may be committed or not; no transaction of this node is under way any more
 )
@@ -117,7 +118,7 @@ func (c *committer) send(ctx context.Context, items []*item) error {
 		c.log.Warn("bells were not rung after a commit", telemetry.KeyError, done.BellsFailed)
 	}
 	for i, it := range items {
-		it.outcome, it.started = written, done.Started[i]
+		it.outcome, it.started, it.born = written, done.Started[i], done.Children[i]
 	}
 	return nil
 }
@@ -126,6 +127,7 @@ func (c *committer) send(ctx context.Context, items []*item) error {
 func (c *committer) blame(items []*item, failed *store.CommitError) bool {
 	outcomes := map[store.CommitKind]outcome{
 		store.Stale: changed, store.ReportFirst: reportFirst, store.Locked: locked, store.FenceLost: ownerGone,
+		store.NameTaken: nameTaken,
 	}
 	out, ok := outcomes[failed.Kind]
 	if !ok {

@@ -2,9 +2,11 @@ package node
 
 import (
 	"container/list"
+	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/orrery-dev/orrery/shared/decide"
 	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/history"
 )
@@ -26,6 +28,8 @@ type execution struct {
 	namespace history.NamespaceID
 	name      string
 
+	definition history.DefinitionID
+
 	phase   phase
 	state   *history.State // nil unless idle, ready or writing
 	machine *definition.Machine
@@ -46,6 +50,11 @@ type execution struct {
 	asked  int // numbers the questions, so that the answer to an old one is known as such
 	// first are units whose reports go before everything else: a decision to withdraw them met a report (I6).
 	first map[history.UnitKey]bool
+	// supplied is what was read because the last decision lacked it, for the next one; supplying while that is read.
+	supplied  map[history.WorkflowRef]decide.Answer
+	supplying bool
+	// taken are names that children of the last turn could not get.
+	taken map[string]bool
 	// unsure is the turn whose commit had an unknown outcome; the next load tells.
 	unsure *item
 
@@ -87,7 +96,8 @@ func (e *execution) hasWork(now time.Time) bool {
 }
 
 // take gives the commands of the next turn: claims first, because everything else is later than they are; then what
-// waits, in order, but for reports of units in first; then the timer, so that what was sent before a time-out counts.
+// waits, in order, but for reports of units in first; then the timer, so that what was sent before a time-out counts. Each has
+// a seed of its own.
 func (e *execution) take() []history.Command {
 	cmds := e.dispatched
 	e.dispatched = nil
@@ -101,6 +111,9 @@ func (e *execution) take() []history.Command {
 	if e.timer && !e.asking && len(e.waiting) == 0 {
 		cmds = append(cmds, history.Command{Kind: history.KindTimer, Heard: e.heard})
 		e.timer, e.heard = false, nil
+	}
+	for i := range cmds {
+		cmds[i].Seed = rand.Uint64()
 	}
 	return cmds
 }

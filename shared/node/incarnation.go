@@ -41,6 +41,7 @@ func (n *Node) serve(ctx context.Context, j store.Joined) error {
 	defer end(nil)
 	i := n.incarnate(work, j)
 	n.standing.reset()
+	n.shared.Store(nil) // after a restore the key is another one
 	n.current.Store(i)
 	n.kill.Store(&end)
 	claiming, stopClaiming := context.WithCancel(work)

@@ -172,7 +172,7 @@ func (m loads) apply(l *loop) {
 // wake takes in what was loaded; it stays in phase loading until its entries are there too.
 func (l *loop) wake(e *execution, x *loaded) {
 	e.partition, e.epoch, e.namespace, e.name = x.row.Partition, x.epoch, x.row.Namespace, x.row.Name
-	e.state, e.machine, e.size = x.state, x.machine, x.size
+	e.state, e.machine, e.size, e.definition = x.state, x.machine, x.size, x.row.Definition
 	e.ending = false
 	l.memory += e.size
 	l.named(e)

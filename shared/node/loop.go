@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -210,7 +209,6 @@ func (l *loop) need(e *execution) {
 
 // give adds a command for the execution's next turn.
 func (l *loop) give(e *execution, c history.Command) {
-	c.Seed = rand.Uint64()
 	e.waiting = append(e.waiting, c)
 	l.need(e)
 }

@@ -34,19 +34,51 @@ func (m *memory) commit(b store.Batch) (store.Committed, error) {
 		m.calls["refused"]++
 		return store.Committed{}, err
 	}
-	out := store.Committed{Started: map[int]store.Started{}}
+	out := store.Committed{Started: map[int]store.Started{}, Children: map[int][]history.ExecutionID{}}
 	for i := range b.Items {
 		it := &b.Items[i]
 		if it.New != nil {
 			out.Started[i] = m.start(it)
 			continue
 		}
-		if it.Turn != nil {
-			m.write(it.Turn, m.rows[it.Turn.Execution])
+		if it.Turn == nil {
+			continue
 		}
+		m.write(it.Turn, m.rows[it.Turn.Execution])
+		for c := range it.Children {
+			out.Children[i] = append(out.Children[i], m.start(&it.Children[c]).Execution)
+		}
+	}
+	for i := range b.Items {
+		m.family(&b.Items[i])
 	}
 	m.ring(b)
 	return out, nil
+}
+
+// family tells parents of ends, and children to stop; the caller holds the mutex.
+func (m *memory) family(it *store.Item) {
+	for i := range it.Children {
+		m.family(&it.Children[i])
+	}
+	t := it.Turn
+	if t == nil {
+		return
+	}
+	if p := t.Told; p != nil && t.End != nil && !m.rows[p.Execution].Status.Ended() {
+		c := history.Command{Kind: history.KindChildEnded, Row: history.RowRef{Unit: p.Unit, Attempt: p.Attempt}, Status: t.End.Status, At: t.At, Output: t.End.Output}
+		if t.End.Status != history.Succeeded {
+			c.Failure = &history.Failure{Code: t.End.Error, Message: t.End.Cause}
+		}
+		m.enter(m.rows[p.Execution], c)
+	}
+	for _, s := range t.Stops {
+		for _, x := range m.rows {
+			if x.Name == s.Name && !x.Status.Ended() {
+				m.enter(x, history.Command{Kind: history.KindCancel, Reason: s.Reason})
+			}
+		}
+	}
 }
 
 // check raises what the real checks raise, with who is at fault.

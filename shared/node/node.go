@@ -28,6 +28,7 @@ type Node struct {
 	ends     waits[history.ExecutionID]
 	replies  waits[store.EntryRef]
 	machines *machines
+	shared   atomic.Pointer[shared] // nil until a decision needed it
 
 	definitions *definitions
 

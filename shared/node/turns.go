@@ -21,10 +21,12 @@ type item struct {
 	handed    []handover
 	opening   history.Start // of the execution, when something is handed over
 	start     *start        // who waits for the first turn of a new execution
+	children  []*item       // in the order of Children
 
 	outcome outcome
 	err     error
 	started store.Started
+	born    []history.ExecutionID // the numbers of the children
 }
 
 // handover is an offer that goes to a waiting poll with the commit that writes it.
@@ -47,18 +49,19 @@ func (l *loop) write() {
 	}
 	var batch []*item
 	size := 0
+	names := map[name]bool{} // that the batch gives to new executions
 	add := func(it *item) {
 		if it != nil {
 			batch = append(batch, it)
 			size += it.size()
 		}
 	}
-	l.takeStarts(func() bool { return len(batch) < maxTurns && size < batchBytes }, add)
+	l.takeStarts(names, func() bool { return len(batch) < maxTurns && size < batchBytes }, add)
 	for len(batch) < maxTurns && size < batchBytes && len(l.ready) > 0 {
 		e := l.ready[0]
 		l.ready = l.ready[1:]
 		if e.phase == ready {
-			add(l.turn(e))
+			add(l.alone(l.turn(e), names))
 		}
 	}
 	if len(batch) > 0 {
@@ -80,6 +83,9 @@ func (it *item) size() int {
 	for i := range it.Turn.Offers {
 		n += 200 + len(it.Turn.Offers[i].Task.Input)
 	}
+	for _, c := range it.children {
+		n += c.size()
+	}
 	return n
 }
 
@@ -96,14 +102,22 @@ func (l *loop) turn(e *execution) *item {
 		l.rest(e)
 		return nil
 	}
-	turn, err := decide.Handle(e.machine, e.state, cmds, l.now())
+	turn, err := l.world(e).Handle(e.machine, e.state, cmds, l.now())
+	e.supplied = nil
+	it := &item{execution: e, commands: cmds}
+	if err == nil {
+		turn.Execution = e.id
+		it.Item = store.Item{Partition: e.partition, Epoch: e.epoch, Turn: &turn}
+		err = l.birth(e, it)
+	}
 	if err != nil {
+		l.free(it)
 		l.fault(e, cmds, fmt.Errorf("node: decide execution %d: %w", e.id, err))
 		return nil
 	}
-	turn.Execution = e.id
-	it := &item{execution: e, commands: cmds}
-	it.Item = store.Item{Partition: e.partition, Epoch: e.epoch, Turn: &turn}
+	if turn.Stalled {
+		l.supply(e, turn.Wants)
+	}
 	l.handOver(e, it)
 	if nothingToWrite(&turn) && turn.WakeAt == e.wakeAt {
 		l.settled(e, it)
@@ -186,8 +200,7 @@ func (s *start) apply(l *loop) {
 }
 
 // takeStarts makes items of the starts that wait, one per name.
-func (l *loop) takeStarts(more func() bool, add func(*item)) {
-	names := map[name]bool{}
+func (l *loop) takeStarts(names map[name]bool, more func() bool, add func(*item)) {
 	var later []*start
 	for len(l.starts) > 0 && more() {
 		s := l.starts[0]
@@ -219,7 +232,7 @@ func (l *loop) first(s *start) (*item, error) {
 	turn.Offers = slices.Clone(turn.Offers) // claims are written into them, and the start may have to be tried again
 	e := &execution{
 		partition: p, epoch: l.owned[p], namespace: s.item.New.Namespace, name: s.item.New.Name, phase: writing,
-		state: history.New(), machine: s.machine,
+		state: history.New(), machine: s.machine, definition: s.item.New.Definition,
 	}
 	if err := e.state.Apply(turn.Seq, turn.At, turn.FirstEvent, turn.Events); err != nil {
 		return nil, fmt.Errorf("node: start execution %s: %w", e.name, err)

@@ -1,0 +1,192 @@
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/wire"
+)
+
+// Workflows that start each other.
+const (
+	ships   = `{"StartAt": "Pack", "States": {"Pack": {"Type": "Task", "Resource": "task:work@1", "ResultPath": "$.packed", "End": true}}}`
+	asks    = `{"StartAt": "Hear", "States": {"Hear": {"Type": "Task", "Resource": "signal:go", "End": true}}}`
+	parents = `{"StartAt": "Ship", "States": {
+		"Ship": {"Type": "Task", "Resource": "workflow:ships", "Parameters": {"to": "Bern"}, "ResultPath": "$.shipped", "Next": "Named"},
+		"Named": {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution", "Parameters": {"StateMachineArn": "ships", "Name.$": "$.name"}, "ResultPath": null, "Next": "Again"},
+		"Again": {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution.sync", "Parameters": {"StateMachineArn": "ships", "Name.$": "$.name"},
+			"Catch": [{"ErrorEquals": ["StepFunctions.ExecutionAlreadyExistsException"], "ResultPath": null, "Next": "Nobody"}], "End": true},
+		"Nobody": {"Type": "Task", "Resource": "workflow:nobody", "Catch": [{"ErrorEquals": ["StepFunctions.StateMachineDoesNotExistException"], "ResultPath": null, "Next": "Done"}], "End": true},
+		"Done": {"Type": "Succeed", "OutputPath": "$.shipped"}}}`
+	stops = `{"StartAt": "Pay", "States": {
+		"Pay": {"Type": "Task", "Resource": "task:work@1", "Compensate": {"Resource": "task:work@1"}, "Next": "Ask"},
+		"Ask": {"Type": "Task", "Resource": "workflow:asks", "End": true}}}`
+	waits = `{"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "Resource": "task:work@1.waitForTaskToken",
+		"Parameters": {"token.$": "$$.Task.Token"}, "TimeoutSeconds": 60, "End": true}}}`
+)
+
+// workers serve the system through any of its processes until the test ends.
+func (s *system) workers(n int, pick func() *process) {
+	session := s.register(pick(), "w")
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for range n {
+		running.Go(func() { s.serve(ctx, session, pick) })
+	}
+	s.t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+// result waits for the end of an execution.
+func (s *system) result(p *process, name string) wire.Result {
+	s.t.Helper()
+	s.end(p, name)
+	r, err := p.Result(context.Background(), caller, name, wire.ResultQuery{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// types lists the types of an execution's events.
+func (s *system) types(p *process, name string) []string {
+	s.t.Helper()
+	h, err := p.History(context.Background(), caller, name, wire.HistoryQuery{Limit: 1000})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var types []string
+	for _, e := range h.Events {
+		types = append(types, e.Type)
+	}
+	return types
+}
+
+func TestChildren(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	p := s.run("a")
+	s.publish(p, "ships", ships)
+	s.publish(p, "parents", parents)
+	s.workers(2, func() *process { return p })
+	const n = 10
+	for i := range n {
+		q := wire.StartRequest{Workflow: "parents", Name: fmt.Sprint("p", i), Input: json.RawMessage(fmt.Sprintf(`{"name":"c%d"}`, i))}
+		if _, _, err := p.Start(t.Context(), caller, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		r := s.result(p, fmt.Sprint("p", i))
+		if string(r.Output) != `{"to":"Bern","packed":"done"}` {
+			t.Errorf("p%d: %s %s %+v", i, r.Status, r.Output, r.Error)
+		}
+		if r := s.result(p, fmt.Sprint("c", i)); r.Status != wire.Succeeded {
+			t.Errorf("c%d: %s %+v", i, r.Status, r.Error)
+		}
+	}
+	if got := s.count("select count(*) from orrery.execution"); got != 3*n {
+		t.Errorf("%d executions, want %d", got, 3*n)
+	}
+	if got := s.count("select count(*) from orrery.inbox"); got != 0 {
+		t.Errorf("%d entries are left", got)
+	}
+	// A child that is waited for shares its parent's partition.
+	if got := s.count(`select count(distinct partition) from orrery.execution where name not like 'c%'`); got > n {
+		t.Errorf("%d partitions for %d families", got, n)
+	}
+}
+
+func TestFamilyIsStopped(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	p := s.run("a")
+	s.publish(p, "asks", asks)
+	s.publish(p, "stops", stops)
+	s.workers(1, func() *process { return p })
+	s.start(p, "stops", "family")
+	s.await("the child", func() bool { return s.count("select count(*) from orrery.execution") == 2 })
+	if _, err := p.Cancel(t.Context(), caller, "family", wire.CancelRequest{Reason: "enough"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.result(p, "family"); r.Status != wire.Cancelled {
+		t.Errorf("parent: %+v", r)
+	}
+	if got := s.count("select count(*) from orrery.execution where status = 5"); got != 2 {
+		t.Errorf("%d executions are cancelled, want 2", got)
+	}
+	types := s.types(p, "family")
+	stopped, undone := slices.Index(types, "ChildStopped"), slices.Index(types, "CompensationStarted")
+	if stopped < 0 || undone < stopped || !slices.Contains(types, "CompensationSucceeded") {
+		t.Errorf("events: %v", types)
+	}
+}
+
+// TestTokenIsReportedByAnybody: a worker gets the token and reports that it has passed it on; then a client without a
+// session reports with it.
+func TestTokenIsReportedByAnybody(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	p := s.run("a")
+	s.publish(p, "waits", waits)
+	s.start(p, "waits", "e")
+	got, err := p.Poll(t.Context(), caller, wire.PollRequest{SessionID: s.register(p, "w"), MaxTasks: 1, WaitMS: 5000, PollID: "p"})
+	if err != nil || len(got.Assignments) != 1 {
+		t.Fatalf("poll: %+v, %v", got, err)
+	}
+	var input struct{ Token string }
+	if err := json.Unmarshal(got.Assignments[0].Input, &input); err != nil {
+		t.Fatal(err)
+	}
+	report := func(token, output string) wire.ReportOutcome {
+		t.Helper()
+		a, err := p.Complete(t.Context(), caller, wire.CompleteRequest{Reports: []wire.Completion{{Token: token, Output: json.RawMessage(output)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Results[0].Outcome
+	}
+	if out := report(got.Assignments[0].Token, `"sent"`); out != wire.ReportAccepted {
+		t.Errorf("the worker's report: %s", out)
+	}
+	if out := report(input.Token, `{"answer":42}`); out != wire.ReportAccepted {
+		t.Errorf("the token's report: %s", out)
+	}
+	if r := s.result(p, "e"); string(r.Output) != `{"answer":42}` {
+		t.Errorf("result: %+v", r)
+	}
+	if out := report(input.Token, `0`); out == wire.ReportAccepted {
+		t.Errorf("a token is accepted twice")
+	}
+	s.await("the queue to be empty", func() bool { return s.count("select count(*) from orrery.task") == 0 })
+}
+
+// TestFamiliesOutliveTheirNode kills a node while parents and children run.
+func TestFamiliesOutliveTheirNode(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	a, b := s.run("a"), s.run("b")
+	s.await("b's share", func() bool { return b.node.Health().Node.Partitions > 64 })
+	s.publish(a, "ships", ships)
+	s.publish(a, "parents", parents)
+	const n = 30
+	for i := range n {
+		q := wire.StartRequest{Workflow: "parents", Name: fmt.Sprint("p", i), Input: json.RawMessage(fmt.Sprintf(`{"name":"c%d"}`, i))}
+		if _, _, err := []*process{a, b}[i%2].Start(t.Context(), caller, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.workers(2, func() *process { return b })
+	time.Sleep(100 * time.Millisecond)
+	a.node.Kill()
+	for i := range n {
+		if r := s.result(b, fmt.Sprint("p", i)); r.Status != wire.Succeeded {
+			t.Errorf("p%d: %+v", i, r)
+		}
+	}
+	s.await("all ends", func() bool { return s.count("select count(*) from orrery.execution where status = 2") == 3*n })
+}
