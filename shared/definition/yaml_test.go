@@ -3,6 +3,7 @@ package definition
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -156,13 +157,18 @@ func TestHostileYAML(t *testing.T) {
 	}
 }
 
-// allocated is the memory that reading a text takes in all.
+// allocated is the memory that reading a text takes in all: the least of some tries, because what else the process does is
+// counted with it.
 func allocated(text string) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	readYAML([]byte(text), &report{})
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
+	least := uint64(math.MaxUint64)
+	for range 3 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		readYAML([]byte(text), &report{})
+		runtime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
+	}
+	return least
 }
 
 // sameAsLibrary tells whether the YAML library reads a text as the same value,
