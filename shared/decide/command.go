@@ -15,7 +15,7 @@ const (
 	maxSignalBytes = 8 << 20
 	// maxInstances is the most machines that signals have begun and that run at once.
 	maxInstances = 1000
-	// The most of a failure that is kept, in bytes.
+	// The most of a failure that is kept, in characters.
 	maxCode  = 256
 	maxCause = 32_768
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/orrery-dev/orrery/shared/decide"
 	"github.com/orrery-dev/orrery/shared/history"
@@ -174,11 +175,11 @@ func TestWhatIsToldIsBounded(t *testing.T) {
 		t.Errorf("got %+v", turn.Replies)
 	}
 	turn = w.handle(w.report(history.Command{Kind: history.KindFail, Row: w.row("S1"), Failure: &history.Failure{
-		Code: strings.Repeat("é", 200), Message: "a\xff" + strings.Repeat("m", 40_000), Details: big,
+		Code: strings.Repeat("é", 300), Message: "a\xff" + strings.Repeat("m", 40_000), Details: big,
 	}}))
 	end := w.s.End()
-	if end == nil || len(end.Error) != 256 || len(end.Cause) != 32_768 || !strings.HasPrefix(end.Cause, "a\uFFFDmm") {
-		t.Fatalf("ended with %d and %d bytes", len(end.Error), len(end.Cause))
+	if end == nil || end.Error != strings.Repeat("é", 256) || utf8.RuneCountInString(end.Cause) != 32_768 || !strings.HasPrefix(end.Cause, "a\uFFFDmm") {
+		t.Fatalf("ended with %d and %d characters", utf8.RuneCountInString(end.Error), utf8.RuneCountInString(end.Cause))
 	}
 	if turn.Events[0].Text.Literal != nil {
 		t.Error("the details were kept")
