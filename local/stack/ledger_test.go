@@ -24,16 +24,6 @@ func (l *ledger) note(a wire.Assignment) {
 	l.entries[a.IdempotencyKey] = append(l.entries[a.IdempotencyKey], a)
 }
 
-// effects is how many entries there are.
-func (l *ledger) effects() (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.entries {
-		n += len(e)
-	}
-	return n
-}
-
 // workload is the input of a task that takes a while.
 type workload struct {
 	MS   int64 `json:"ms"`

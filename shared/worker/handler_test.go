@@ -63,7 +63,7 @@ func TestFailures(t *testing.T) {
 		case "nameless":
 			return nil, &worker.Error{Message: "no code"}
 		case "long":
-			return nil, worker.Errorf(strings.Repeat("x", 300), "%s", strings.Repeat("é", 40_000))
+			return nil, worker.Errorf(strings.Repeat("é", 300), "%s", strings.Repeat("é", 40_000))
 		case "panic":
 			panic("out of paper")
 		case "odd":
@@ -85,7 +85,7 @@ func TestFailures(t *testing.T) {
 		{"final", `{"How":"final"}`, "Card.Stolen", "keep it", 1},
 		{"plain", `{"How":"plain"}`, worker.CodeError, "no luck", 2},
 		{"nameless", `{"How":"nameless"}`, worker.CodeError, "no code", 2},
-		{"long", `{"How":"long"}`, strings.Repeat("x", 256), strings.Repeat("é", 1000), 2},
+		{"long", `{"How":"long"}`, strings.Repeat("é", 256), strings.Repeat("é", 32_768), 2},
 		{"panic", `{"How":"panic"}`, worker.CodePanic, "out of paper", 2},
 		{"input", `{"How":7}`, worker.CodeInput, "json: cannot unmarshal number", 1},
 		{"odd", `{"How":"odd"}`, worker.CodeOutput, "json: unsupported type: chan int", 1},
@@ -97,7 +97,7 @@ func TestFailures(t *testing.T) {
 	for _, test := range tests {
 		e := s.fails(test.name, test.code, test.attempts)
 		if !strings.HasPrefix(e.Message, test.cause) {
-			t.Errorf("%s: %.200q, want %.200q", test.name, e.Message, test.cause)
+			t.Errorf("%s: %.200q (%d bytes), want %.200q", test.name, e.Message, len(e.Message), test.cause)
 		}
 	}
 	if queued, claimed := s.queue(); queued+claimed != 0 {
