@@ -196,6 +196,33 @@ func TestBacklogIsDrainedWithoutWaiting(t *testing.T) {
 	})
 }
 
+// TestClaimForOneRowLeavesPollsToHandOvers has one task in the queue that the node knows of, and two polls.
+func TestClaimForOneRowLeavesPollsToHandOvers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		n := c.join("a")
+		if got, err := n.Poll(t.Context(), pollOf("s", "p0", 1), time.Now()); err != nil || len(got) != 0 {
+			t.Fatalf("poll: %d tasks, %v", len(got), err)
+		}
+		c.mustStart(n)
+		c.db.do(func() { c.db.slowClaim = func() { time.Sleep(500 * time.Millisecond) } })
+		got := make(chan store.Assignment, 2)
+		for _, id := range []string{"p1", "p2"} {
+			go func() { got <- c.poll(n, "s", id, 1)[0] }()
+			synctest.Wait()
+		}
+		begin := time.Now()
+		second := c.mustStart(n)
+		if x := <-got; x.Execution != second || time.Since(begin) > 100*time.Millisecond {
+			t.Errorf("execution %d was handed out first, after %v", x.Execution, time.Since(begin))
+		}
+		<-got
+		if n := c.db.count("Claim"); n != 2 {
+			t.Errorf("%d claims", n)
+		}
+	})
+}
+
 // TestKeyedMessageGoesToTheInbox: its key is written with the entry, and the node is rung for the reply.
 func TestKeyedMessageGoesToTheInbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -238,6 +238,12 @@ func (m *memory) ring(b store.Batch) {
 
 func (m *memory) Claim(_ context.Context, q store.ClaimRequest) (store.ClaimResult, error) {
 	time.Sleep(time.Millisecond)
+	m.mu.Lock()
+	slow := m.slowClaim
+	m.mu.Unlock()
+	if slow != nil {
+		slow()
+	}
 	defer m.lock("Claim")()
 	r := store.ClaimResult{Now: dbNow()}
 	for i := range q.Polls {

@@ -40,7 +40,7 @@ type memory struct {
 	// before and after, when set, are called around each commit's work, without the mutex; an error is the commit's.
 	before, after func(store.Batch) error
 	// slowLoad and slowInbox, when set, are called between a read and its answer.
-	slowLoad, slowInbox func()
+	slowLoad, slowInbox, slowClaim func()
 	// heartbeat, when set, is called before each heartbeat.
 	heartbeat func(history.FenceNumber)
 }
