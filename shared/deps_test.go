@@ -216,3 +216,58 @@ func TestLayout(t *testing.T) {
 		}
 	}
 }
+
+// TestDependenciesAreExplained: docs/dependencies.md names every module of go.mod with its version, or the version's date
+// where the module has no releases, and no module that is gone.
+func TestDependenciesAreExplained(t *testing.T) {
+	mod, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	required := map[string]bool{}
+	for line := range strings.Lines(string(mod)) {
+		fields := strings.Fields(strings.TrimPrefix(line, "\t"))
+		if !strings.HasPrefix(line, "\t") || len(fields) < 2 {
+			continue
+		}
+		module, version := fields[0], fields[1]
+		if parts := strings.Split(version, "-"); len(parts) == 3 { // v0.0.0-20240606120523-5a60cdf6a761
+			version = parts[1][:4] + "-" + parts[1][4:6] + "-" + parts[1][6:8]
+		}
+		required[module] = true
+		row := tableRow(string(page), module)
+		if row == "" {
+			t.Errorf("docs/dependencies.md has no line for %s", module)
+		} else if !strings.Contains(row, version) {
+			t.Errorf("docs/dependencies.md does not name %s of %s: %s", version, module, row)
+		}
+	}
+	if len(required) == 0 {
+		t.Fatal("go.mod requires nothing")
+	}
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 2 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		for i, word := range strings.Split(cells[1], "`") {
+			if i%2 == 1 && !required[word] {
+				t.Errorf("docs/dependencies.md explains %s, which go.mod does not require", word)
+			}
+		}
+	}
+}
+
+// tableRow is the line of a table that has name as code in its first cell.
+func tableRow(page, name string) string {
+	for line := range strings.Lines(page) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 && strings.Contains(cells[1], "`"+name+"`") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
