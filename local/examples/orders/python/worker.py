@@ -71,13 +71,24 @@ CONTRACTS = {("stock.reserve", 1): reserve, ("stock.release", 1): release, ("shi
 
 
 class Worker:
-    def __init__(self, url, worker_id, concurrency):
+    def __init__(self, url, worker_id, concurrency, grace):
         self.url, self.id, self.concurrency = url.rstrip("/"), worker_id, concurrency
+        self.grace = grace
         self.lock = threading.Lock()
         self.held = set()
         self.session = None
-        self.stopping = threading.Event()
+        self.stopping = threading.Event()  # no new work
+        self.drained = threading.Event()  # no work at all
+        self.give_up = float("inf")  # on the monotonic clock
         self.pool = ThreadPoolExecutor(concurrency)
+
+    def stop(self):
+        """Ends run() when what the worker holds is done and reported; calls that fail are repeated for `grace` seconds.
+
+        What could not be reported is offered to another worker when the session has timed out.
+        """
+        self.give_up = time.monotonic() + self.grace
+        self.stopping.set()
 
     def call(self, path, body):
         """One call; Refused for a final no, OSError for what may work later."""
@@ -98,12 +109,17 @@ class Worker:
             raise Refused(e.code, error["code"], error["message"]) from e
 
     def repeat(self, path, body):
-        """The same call until it has a final answer; every call of the protocol can be repeated safely."""
+        """The same call until it has a final answer; every call of the protocol can be repeated safely.
+
+        OSError when the worker is to stop and the server stays away.
+        """
         pause = 0.05
         while True:
             try:
                 return self.call(path, body)
             except OSError as e:
+                if time.monotonic() > self.give_up:
+                    raise
                 if pause > 1:
                     log.warning("%s: %s; trying again", path, e)
                 time.sleep(pause * random.uniform(0.5, 1))
@@ -119,7 +135,7 @@ class Worker:
 
     def heartbeats(self):
         session, beat = None, 0
-        while not self.stopping.wait(self.interval):
+        while not self.drained.wait(self.interval):
             if session != self.session:
                 session, beat = self.session, 0
             beat += 1
@@ -139,13 +155,16 @@ class Worker:
                 raise
             self.register()
             return []
+        except OSError as e:
+            log.warning("poll: %s", e)  # the worker is to stop
+            return []
 
     def report(self, path, report):
         try:
             while self.repeat(path, {"reports": [report]})["results"][0]["outcome"] == "retry":
                 time.sleep(1)
-        except Refused as e:
-            log.error("report refused: %s", e)
+        except (OSError, Refused) as e:
+            log.error("not reported: %s", e)
 
     def work(self, task):
         token = task["token"]
@@ -164,8 +183,7 @@ class Worker:
 
     def run(self):
         self.register()
-        beats = threading.Thread(target=self.heartbeats, daemon=True)
-        beats.start()
+        threading.Thread(target=self.heartbeats, daemon=True).start()
         while not self.stopping.is_set():
             with self.lock:
                 free = self.concurrency - len(self.held)
@@ -177,8 +195,12 @@ class Worker:
                     self.held.add(task["token"])
                 self.pool.submit(self.work, task)
         self.pool.shutdown(wait=True)
-        self.repeat("/v1/workers/deregister", {"session_id": self.session})
-        log.info("deregistered")
+        self.drained.set()
+        try:
+            self.repeat("/v1/workers/deregister", {"session_id": self.session})
+            log.info("deregistered")
+        except (OSError, Refused) as e:
+            log.warning("the session was not given back: %s", e)
 
 
 def main():
@@ -186,12 +208,16 @@ def main():
     parser.add_argument("--url", default=os.environ.get("ORRERY_URL", "http://127.0.0.1:8080"))
     parser.add_argument("--id", default="orders-python")
     parser.add_argument("--concurrency", type=int, default=16)
+    parser.add_argument("--grace", type=float, default=10, help="seconds to go on trying once told to stop")
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    worker = Worker(args.url, args.id, args.concurrency)
+    worker = Worker(args.url, args.id, args.concurrency, args.grace)
     for s in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(s, lambda *_: worker.stopping.set())
-    worker.run()
+        signal.signal(s, lambda *_: worker.stop())
+    try:
+        worker.run()
+    except OSError as e:  # stopped before it was registered
+        log.warning("never registered: %s", e)
 
 
 if __name__ == "__main__":
