@@ -134,15 +134,15 @@ func showExecution(t *table, e wire.ExecutionDetail) {
 	if len(e.Output) > 0 {
 		t.row("output", compact(e.Output))
 	}
-	if e.Error != nil {
-		t.row("error", e.Error.Code, e.Error.Message)
+	if told(e.Error) {
+		t.row("error", orDash(e.Error.Code), e.Error.Message)
 	}
 	owner := "nobody"
 	if e.Owner != nil {
 		owner = e.Owner.Node
 	}
 	t.row("owner", fmt.Sprintf("%s (partition %d, epoch %d)", owner, e.Partition, e.Epoch))
-	t.row("history", fmt.Sprintf("%d events in %d turns", e.Event, e.Turn))
+	t.row("history", fmt.Sprintf("up to event %d, turn %d", e.Event, e.Turn))
 	if len(e.Units) == 0 {
 		return
 	}
@@ -156,6 +156,9 @@ func showExecution(t *table, e wire.ExecutionDetail) {
 		t.row(u.Key, u.Kind, u.Status, orDash(waits), u.Attempt, orDash(u.Worker), clock(u.Since), clock(u.Due))
 	}
 }
+
+// told tells whether an end has a reason: a cancel may come without one.
+func told(e *wire.ExecutionError) bool { return e != nil && (e.Code != "" || e.Message != "") }
 
 func (c *cli) history() *cobra.Command {
 	var newest bool
@@ -215,8 +218,8 @@ func (c *cli) waitFor(cmd *cobra.Command, id string, timeout time.Duration) erro
 	}
 	err := c.print(r, func(t *table) {
 		t.row(r.ID, r.Status)
-		if r.Error != nil {
-			t.row(r.Error.Code, r.Error.Message)
+		if told(r.Error) {
+			t.row(orDash(r.Error.Code), r.Error.Message)
 		}
 		if len(r.Output) > 0 {
 			t.row(visible(string(r.Output)))

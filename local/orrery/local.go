@@ -41,7 +41,7 @@ func maxTime(cmd *cobra.Command, limit *time.Duration) {
 func (c *cli) document(name string, strict bool) (*definition.Document, error) {
 	text, err := c.readFile(name)
 	if err != nil {
-		return nil, givenError{err}
+		return nil, err
 	}
 	doc, problems := definition.Parse(text, definition.Options{Strict: strict})
 	if doc == nil {

@@ -143,7 +143,7 @@ func (c *cli) readScript(name string) (*trial.Script, error) {
 	if name != "" {
 		var err error
 		if text, err = c.readFile(name); err != nil {
-			return nil, givenError{err}
+			return nil, err
 		}
 	}
 	script, problems := trial.ParseScript(text)

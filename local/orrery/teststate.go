@@ -97,7 +97,7 @@ func (c *cli) stateRequest(file string, f stateFlags) (trial.StateRequest, error
 	q := trial.StateRequest{Name: f.state, Retries: f.retries, Failures: f.failures, Strict: f.strict}
 	var err error
 	if q.Text, err = c.readFile(file); err != nil {
-		return q, givenError{err}
+		return q, err
 	}
 	if q.At, err = clockAt(f.at); err != nil {
 		return q, err

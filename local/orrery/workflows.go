@@ -85,13 +85,13 @@ func (c *cli) workflows() *cobra.Command {
 	}
 }
 
-// readFile reads a file, or the standard input for -.
+// readFile reads a file, or the standard input for -. Its error is a givenError.
 func (c *cli) readFile(name string) ([]byte, error) {
 	in := c.in
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, err
+			return nil, givenError{err}
 		}
 		defer f.Close()
 		in = f
@@ -100,5 +100,8 @@ func (c *cli) readFile(name string) ([]byte, error) {
 	if err == nil && len(text) > maxFile {
 		err = fmt.Errorf("%s is larger than %d bytes", name, maxFile)
 	}
-	return text, err
+	if err != nil {
+		return nil, givenError{err}
+	}
+	return text, nil
 }
