@@ -100,11 +100,11 @@ func (t *template) readFunction(id string, resource object) error {
 	f := Function{LogicalID: id, Name: nameOf(id, setting("CodeUri")), Env: map[string]string{}}
 	seconds, err := t.number(setting("Timeout"), int(lambdaTimeout/time.Second))
 	if err != nil {
-		return fmt.Errorf("Timeout: %w", err)
+		return fmt.Errorf("property Timeout: %w", err)
 	}
 	f.Timeout = time.Duration(seconds) * time.Second
 	if f.Memory, err = t.number(setting("MemorySize"), lambdaMemory); err != nil {
-		return fmt.Errorf("MemorySize: %w", err)
+		return fmt.Errorf("property MemorySize: %w", err)
 	}
 	for _, from := range []object{defaults, properties} { // a function's own variables go before those of all
 		if err := t.readEnvironment(&f, from); err != nil {

@@ -58,7 +58,7 @@ func TestTransactionsOfOneTask(t *testing.T) {
 	}
 
 	const together = 64
-	before, begin = p.traced.transactions.Load(), time.Now()
+	before = p.traced.transactions.Load()
 	var starts sync.WaitGroup
 	for i := range together {
 		starts.Go(func() { s.start(p, "one", fmt.Sprintf("many-%d", i)) })
