@@ -91,7 +91,7 @@ func (c *cli) root() *cobra.Command {
 	root.AddCommand(
 		c.publish(), c.workflows(),
 		c.start(), c.list(), c.show(), c.history(), c.wait(), c.signal(), c.cancel(),
-		c.nodes(), c.workers(), c.queues(), c.schedules(), c.version(),
+		c.nodes(), c.workers(), c.queues(), c.attention(), c.schedules(), c.version(),
 		c.validate(), c.testState(), c.run(), c.replay(),
 	)
 	for _, sub := range root.Commands() {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/orrery-dev/orrery/local/stack"
 	"github.com/orrery-dev/orrery/shared/storetest"
@@ -94,6 +95,7 @@ func TestCommandsAgainstAServer(t *testing.T) {
 	c.people(0, []string{`WORKFLOW +VERSION +PUBLISHED +HASH`, `greetings +1 .*`}, "workflows")
 	c.starts()
 	c.works(s.URL)
+	c.attends(s.URL)
 	c.refuses()
 }
 
@@ -151,6 +153,37 @@ func (c console) works(url string) {
 	}
 	c.people(0, []string{`EVENT +TURN +AT +TYPE +DATA`, `1 +1 .* ExecutionStarted .*`, `4 +2 .* SignalReceived .*"now".*`}, "history", "one")
 	c.people(0, []string{`node-1 +true .*`, `node-2 +true .*`}, "nodes")
+}
+
+// attends leaves the execution "doubt" with a unit whose outcome its worker did not know, more often than it is redelivered.
+func (c console) attends(url string) {
+	c.t.Helper()
+	if got := c.program("items", "attention"); got != "[]" {
+		c.t.Errorf("attention is %s before anything is wrong", got)
+	}
+	const document = `{"StartAt": "Pay", "States": {"Pay": {"Type": "Task", "Resource": "task:pay", "MaxRedeliveries": 1, "End": true}}}`
+	if got, status := c.run(document, "publish", "-", "--name", "payments"); status != 0 {
+		c.t.Fatalf("publish: status %d: %s", status, got)
+	}
+	c.people(0, []string{`doubt +RUNNING`}, "start", "payments", "--name", "doubt")
+	ctx, stop := context.WithCancel(c.t.Context())
+	w := worker.New(worker.Config{URL: url, ID: "w2"})
+	worker.Handle(w, "pay", 1, func(context.Context, worker.Task, any) (any, error) {
+		return nil, &worker.Uncertain{Reason: "no answer"}
+	})
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	for range 1_000 {
+		if c.program("items", "attention") != "[]" {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		c.t.Error(err)
+	}
+	c.people(0, []string{`KIND +EXECUTION +WORKFLOW +SINCE +WHAT`, `uncertain +doubt +payments@1 .* Pay: pay@1, attempt 1, redelivery 1`}, "attention")
 }
 
 // refuses: a no of the server is status 1 with its code, a command line that cannot be carried out is 2.

@@ -55,6 +55,7 @@ type Cluster interface {
 	ListWorkers(ctx context.Context, c auth.Call) (wire.WorkerList, error)
 	ListNodes(ctx context.Context, c auth.Call) (wire.NodeList, error)
 	ListPartitions(ctx context.Context, c auth.Call) (wire.PartitionList, error)
+	ListAttention(ctx context.Context, c auth.Call, q wire.AttentionQuery) (wire.AttentionList, error)
 	// Health never fails on account of what it reports.
 	Health(ctx context.Context, c auth.Call) (wire.Health, error)
 }

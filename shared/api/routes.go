@@ -52,6 +52,7 @@ var routes = []Route{
 	{"GET", "/v1/workers", "query", !open, bare(cluster, Cluster.ListWorkers)},
 	{"GET", "/v1/nodes", "query", !open, bare(cluster, Cluster.ListNodes)},
 	{"GET", "/v1/partitions", "query", !open, bare(cluster, Cluster.ListPartitions)},
+	{"GET", "/v1/attention", "query", !open, query(cluster, Cluster.ListAttention)},
 	{"GET", "/v1/health", "query", open, bare(cluster, Cluster.Health)},
 	{"GET", "/v1/ready", "", open, on(readiness, ready)},
 }

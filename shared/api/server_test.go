@@ -119,6 +119,8 @@ var good = []struct {
 	{"GET", "/v1/workers", "", "ListWorkers", nil},
 	{"GET", "/v1/nodes", "", "ListNodes", nil},
 	{"GET", "/v1/partitions", "", "ListPartitions", nil},
+	{"GET", "/v1/attention", "", "ListAttention", []any{wire.AttentionQuery{Limit: 100}}},
+	{"GET", "/v1/attention?limit=7&cursor=1%2F2%2F3%2FA", "", "ListAttention", []any{wire.AttentionQuery{Limit: 7, Cursor: "1/2/3/A"}}},
 	{"GET", "/v1/health", "", "Health", nil},
 	{"GET", "/v1/ready", "", "Ready", nil},
 }

@@ -142,6 +142,11 @@ func (s *stub) ListPartitions(ctx context.Context, c auth.Call) (wire.PartitionL
 	return wire.PartitionList{Partitions: []wire.Partition{}}, s.err
 }
 
+func (s *stub) ListAttention(ctx context.Context, c auth.Call, q wire.AttentionQuery) (wire.AttentionList, error) {
+	s.note(ctx, "ListAttention", c, q)
+	return wire.AttentionList{Items: []wire.Attention{}}, s.err
+}
+
 func (s *stub) Health(ctx context.Context, c auth.Call) (wire.Health, error) {
 	s.note(ctx, "Health", c)
 	return wire.Health{Nodes: []wire.Node{}}, s.err

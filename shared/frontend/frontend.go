@@ -44,6 +44,7 @@ type clusterStore interface {
 	Nodes(ctx context.Context) ([]store.Node, error)
 	Partitions(ctx context.Context) ([]store.Owner, int64, error)
 	Depths(ctx context.Context, ps []history.Partition) (store.Depths, error)
+	Attention(ctx context.Context, q store.AttentionQuery) (store.AttentionPage, error)
 }
 
 type workflowStore interface {

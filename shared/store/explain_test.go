@@ -116,6 +116,9 @@ func TestPlans(t *testing.T) {
 		{"worker_beat", []string{"task_held", "task_pkey"}, nil},
 		{"execution", []string{"execution_name", "history_pkey"}, nil},
 		{"executions", []string{"execution_pkey"}, nil},
+		{"attention", []string{"task_pkey", "execution_pkey"}, map[string]string{
+			"execution": "0::bigint", "unit": "''", "attempt": "0", "offer": "0",
+		}},
 		{"history", []string{"history_pkey"}, map[string]string{"from": "1"}},
 	}
 	var today string

@@ -19,7 +19,7 @@ var bodies = []any{
 	wire.UncertainRequest{}, wire.ReportResponse{}, wire.PublishRequest{}, wire.Workflow{}, wire.WorkflowList{},
 	wire.StartRequest{}, wire.Execution{}, wire.ExecutionList{}, wire.ExecutionDetail{}, wire.HistoryPage{}, wire.Result{},
 	wire.SignalRequest{}, wire.SignalResponse{}, wire.CancelRequest{}, wire.CancelResponse{}, wire.QueueList{},
-	wire.WorkerList{}, wire.NodeList{}, wire.PartitionList{}, wire.Health{}, wire.ErrorEnvelope{},
+	wire.WorkerList{}, wire.NodeList{}, wire.PartitionList{}, wire.AttentionList{}, wire.Health{}, wire.ErrorEnvelope{},
 }
 
 var (
