@@ -134,10 +134,6 @@ func answerOf(e *recordedEvent, succeeded bool) trial.Answer {
 	return trial.Answer{Kind: trial.Fails, Failure: history.Failure{Code: text("error"), Message: text("cause")}}
 }
 
-// own are the types of events that the reference service does not have.
-var own = []string{"TaskRedelivered", "TaskUncertain", "TaskProgressed", "TaskResolved", "RetryScheduled", "SignalReceived",
-	"ExecutionCancelRequested"}
-
 // shownEvents leaves our own events out, and numbers the others anew.
 func shownEvents(turns []trial.Turn) []recordedEvent {
 	number := map[history.EventID]int64{}
@@ -145,7 +141,7 @@ func shownEvents(turns []trial.Turn) []recordedEvent {
 	for _, t := range turns {
 		for i := range t.Views {
 			v := &t.Views[i]
-			if slices.Contains(own, v.Type) {
+			if v.Own {
 				continue
 			}
 			e := recordedEvent{id: int64(len(events) + 1), previous: number[v.Previous], kind: v.Type, details: expr.NewObject()}

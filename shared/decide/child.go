@@ -64,7 +64,7 @@ func (d *decider) startChild(v *history.Visit, st *definition.State, ev history.
 	d.emit(history.Event{Type: history.EventDispatched, Scope: ev.Scope})
 	var child history.Child
 	if f.code == "" {
-		child, f = d.child(v, of, ev.Name, spec.input, ev.Unit == history.ChildUnit)
+		child, f = d.child(v.Key(), v.Attempt(), of, ev.Name, spec.input, ev.Unit == history.ChildUnit)
 		child.Named = spec.name != ""
 	}
 	if f.code != "" {
@@ -140,20 +140,28 @@ func (d *decider) childSpec(st *definition.State, work expr.Value) (childSpec, f
 func (d *decider) childName(spec childSpec, of *Workflow) (string, failure) {
 	switch {
 	case of == nil:
-		ref := spec.of.Name
-		if spec.of.Version > 0 {
-			ref = fmt.Sprintf("%s@%d", ref, spec.of.Version)
-		}
-		return "", failure{code: noWorkflow, cause: "State Machine Does Not Exist: '" + ref + "'"}
+		return "", failure{code: noWorkflow, cause: MissingWorkflow(spec.of)}
 	case spec.name == "":
 		return d.draw.UUID(), failure{}
 	case definition.CheckName(spec.name) != nil:
 		return "", failure{code: invalidName, cause: "Invalid Name: '" + clip(spec.name, maxCode) + "'"}
 	case d.nameTaken(spec.name):
-		return "", failure{code: nameTaken, cause: "Execution Already Exists: '" + spec.name + "'"}
+		return "", failure{code: nameTaken, cause: TakenName(spec.name)}
 	}
 	return spec.name, failure{}
 }
+
+// MissingWorkflow is the cause of a Task's failure whose workflow is not there.
+func MissingWorkflow(of history.WorkflowRef) string {
+	name := of.Name
+	if of.Version > 0 {
+		name = fmt.Sprintf("%s@%d", name, of.Version)
+	}
+	return "State Machine Does Not Exist: '" + name + "'"
+}
+
+// TakenName is the cause of a Task's failure whose execution has a name that another one has.
+func TakenName(name string) string { return "Execution Already Exists: '" + name + "'" }
 
 // nameTaken tells whether an execution has the name, or gets it with this very turn.
 func (d *decider) nameTaken(name string) bool {
@@ -173,11 +181,11 @@ func (d *decider) nameTaken(name string) bool {
 	return false
 }
 
-// child decides the first turn of a child.
-func (d *decider) child(v *history.Visit, of *Workflow, name string, input expr.Value, waits bool) (history.Child, failure) {
+// child decides the first turn of a child. One without a definition of its own runs a part of its parent's document.
+func (d *decider) child(unit history.UnitKey, attempt int, of *Workflow, name string, input expr.Value, waits bool) (history.Child, failure) {
 	up := d.s.Start()
 	p := history.Parent{
-		Execution: d.world.Execution, Name: up.Name, Root: up.Name, Unit: v.Key(), Attempt: v.Attempt(), Depth: 1, Waits: waits,
+		Execution: d.world.Execution, Name: up.Name, Root: up.Name, Unit: unit, Attempt: attempt, Depth: 1, Waits: waits,
 	}
 	if up.Parent != nil {
 		p.Root, p.Depth = up.Parent.Root, up.Parent.Depth+1
@@ -189,6 +197,9 @@ func (d *decider) child(v *history.Visit, of *Workflow, name string, input expr.
 	start := history.Start{
 		Namespace: up.Namespace, Name: name, Workflow: of.Name, Version: of.Version, Hash: of.Hash, Input: text,
 		Behaviour: up.Behaviour, Trace: up.Trace, Parent: &p, Seed: d.draw.next(),
+	}
+	if m := of.Machine; m.Parent != nil {
+		start.Processor = m.Parent.Name
 	}
 	if up.ContextID != "" {
 		start.ContextID, start.MachineID = d.executionID(of.Name, name), d.machineID(of.Name)
@@ -209,6 +220,9 @@ func (d *decider) childEnded(cmd *history.Command) answer {
 		if name, of, ok := v.Child(); ok && v.Attempt() == cmd.Row.Attempt {
 			return d.childResult(v, cmd, name, of)
 		}
+	}
+	if v, index, ok := d.s.Kid(cmd.Row.Unit); ok && v.Attempt() == cmd.Row.Attempt {
+		return d.kidEnded(v, index, cmd)
 	}
 	if !d.s.Stopping(cmd.Row.Unit, cmd.Row.Attempt) {
 		return stale

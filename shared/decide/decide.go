@@ -96,6 +96,7 @@ type decider struct {
 
 	world World
 	began map[history.UnitKey]history.Child // by the units that wait for them
+	begun []begun                           // of distributed Maps
 
 	size      int // bytes of the texts written so far
 	work      int // bytes of the texts read and made so far
@@ -133,7 +134,7 @@ func (d *decider) faultf(format string, args ...any) { d.fault(fmt.Errorf(format
 
 // full tells that the turn must not go on by itself.
 func (d *decider) full() bool {
-	return d.err != nil || d.t.Stalled || len(d.t.Events) >= maxEvents || d.size >= maxBytes || d.work >= maxWork
+	return d.err != nil || d.t.Stalled || len(d.begun) >= maxBegun || len(d.t.Events) >= maxEvents || d.size >= maxBytes || d.work >= maxWork
 }
 
 // open records the start and enters the first state.

@@ -31,6 +31,9 @@ func (d *decider) standing(unit history.UnitKey) standing {
 	var s standing
 	v := d.s.Unit(unit)
 	if v == nil {
+		if v, index, ok := d.s.Kid(unit); ok {
+			return standing{child: v.ChildName(index), try: v.Attempt()}
+		}
 		return s
 	}
 	if row, ok := v.TokenRow(); ok && row.Unit == unit {
@@ -53,6 +56,9 @@ const fewUnits = 16
 func (d *decider) touch(v *history.Visit) *touched {
 	if _, ok := v.TokenRow(); ok && v.HasRow() {
 		d.touchUnit(v.Row().Unit)
+	}
+	for _, index := range v.Kids() {
+		d.touchUnit(v.ChildKey(index))
 	}
 	return d.touchUnit(v.Key())
 }
@@ -98,7 +104,7 @@ func (d *decider) indexTouched() {
 
 // touchTree notes everything that ends when the visit does.
 func (d *decider) touchTree(v *history.Visit) {
-	if v.Phase() == history.PhaseOpen {
+	if v.Phase() == history.PhaseOpen || v.Run() != "" {
 		d.touch(v)
 	}
 	for _, c := range v.Branches() {
@@ -119,6 +125,11 @@ func (d *decider) effects() {
 		}
 		if now.child != b.child || now.try != b.try {
 			d.children(b, now)
+		}
+	}
+	for _, b := range d.begun {
+		if d.standing(b.unit).child != "" {
+			d.t.Children = append(d.t.Children, b.child)
 		}
 	}
 	for _, c := range d.claims {
@@ -145,10 +156,12 @@ func (d *decider) give(b *touched, now standing) {
 // children starts the child that the unit waits for now, and stops the one that it waited for.
 func (d *decider) children(b *touched, now standing) {
 	if b.child != "" && !b.reported {
-		d.t.Stops = append(d.t.Stops, history.Stop{Name: b.child, Reason: "the parent does not wait for it any more"})
+		d.t.Stops = append(d.t.Stops, history.Stop{
+			Name: b.child, Reason: "the parent does not wait for it any more", Unit: b.unit, Attempt: b.try,
+		})
 	}
-	if now.child != "" {
-		d.t.Children = append(d.t.Children, d.began[b.unit])
+	if c, ok := d.began[b.unit]; ok && now.child != "" {
+		d.t.Children = append(d.t.Children, c)
 	}
 }
 

@@ -144,9 +144,22 @@ func (d *decider) propagate(c *history.Scope, f failure) {
 	if st == nil {
 		return
 	}
+	if p.Tolerates() {
+		d.tolerate(c)
+		return
+	}
 	d.touchTree(p)
 	d.stopBranches(p, c)
-	ev := d.failing(history.Event{Scope: p.Scope().ID(), Index: c.Index()}, f)
+	if st.ToleratedFailureCount != nil || st.ToleratedFailurePercentage != nil {
+		f = overrun
+	}
+	d.broken(p, st, history.Event{Index: c.Index()}, f)
+}
+
+// broken deals with the failure of a state that is made of branches or iterations, all of which are stopped.
+func (d *decider) broken(p *history.Visit, st *definition.State, ev history.Event, f failure) {
+	ev.Scope = p.Scope().ID()
+	ev = d.failing(ev, f)
 	if retrier, at := d.retry(p, st, f); retrier > 0 {
 		ev.Type, ev.Retrier, ev.At = history.EventAgain, retrier, at
 		d.emit(ev)
@@ -155,6 +168,22 @@ func (d *decider) propagate(c *history.Scope, f failure) {
 	ev.Type = history.EventBroken
 	d.emit(ev)
 	d.unhandled(p, st, f)
+}
+
+// overrun is the failure of a Map of which more items failed than may.
+var overrun = failure{
+	code: expr.StatesExceedToleratedFailureThreshold, cause: "The specified tolerated failure threshold was exceeded",
+}
+
+// tolerate records that an iteration has failed and the Map goes on.
+func (d *decider) tolerate(c *history.Scope) {
+	if v := c.Visit(); v != nil {
+		d.touchTree(v)
+	}
+	events := []history.Event{{Type: history.EventIterFailed, Scope: c.Parent().Scope().ID(), Index: c.Index(), Last: true}}
+	for _, ev := range append(aborts(nil, c), events...) {
+		d.emit(ev)
+	}
 }
 
 // stopBranches records that a branch or iteration has failed, and that the others are stopped; failed is nil where the

@@ -30,8 +30,39 @@ func (d *decider) fanOut(v *history.Visit, st *definition.State) {
 		return
 	}
 	ev.Index, ev.Limit = len(items), limit
+	if st.Distributed {
+		d.fanRun(v, st, ev, sc.With(entry.Input), items)
+		return
+	}
+	if ev.Tolerated, err = tolerated(sc.With(entry.Input), st, len(items)); err != nil {
+		d.fail(v, st, evaluation(v, err))
+		return
+	}
 	ev.Text = d.s.Shorten(&ev, expr.Marshal(items))
 	d.emit(ev)
+}
+
+// tolerated is how many of n items may fail before their Map does.
+func tolerated(sc *expr.Scope, st *definition.State, n int) (int, error) {
+	most := int64(n)
+	if st.ToleratedFailureCount == nil && st.ToleratedFailurePercentage == nil {
+		return 0, nil
+	}
+	if st.ToleratedFailureCount != nil {
+		count, err := st.ToleratedFailureCount.Eval(sc)
+		if err != nil {
+			return 0, err
+		}
+		most = min(most, count)
+	}
+	if st.ToleratedFailurePercentage != nil {
+		percentage, err := st.ToleratedFailurePercentage.Eval(sc)
+		if err != nil {
+			return 0, err
+		}
+		most = min(most, int64(percentage*float64(n)/100))
+	}
+	return int(most), nil
 }
 
 // items evaluates what a Map iterates over, and how many iterations may run at once.
@@ -63,6 +94,10 @@ func (d *decider) items(sc *expr.Scope, entry expr.Entry, st *definition.State) 
 
 // spread begins the iterations that may run, or joins the branches or iterations when all have ended.
 func (d *decider) spread(v *history.Visit, st *definition.State) {
+	if v.Run() != "" {
+		d.spreadRun(v, st)
+		return
+	}
 	for v.Unfanned() && !d.full() {
 		if !d.iterate(v, st) {
 			return

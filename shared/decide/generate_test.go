@@ -135,6 +135,12 @@ func (g *generator) state(later, earlier []string, depth int) object {
 		if g.chance("limit", 2) {
 			st["MaxConcurrency"] = 1 + g.pick("limit", 2)
 		}
+		if g.chance("distributed", 3) {
+			g.distributed(st)
+		}
+		if g.chance("tolerated", 3) {
+			st["ToleratedFailurePercentage"] = g.pick("percentage", 3) * 40
+		}
 		if g.chance("selector", 2) {
 			st["ItemSelector"] = object{"n.$": "$$.Map.Item.Index", "list.$": "$.list"}
 		}
@@ -149,6 +155,15 @@ func (g *generator) state(later, earlier []string, depth int) object {
 		st["Next"] = later[0]
 	}
 	return st
+}
+
+// distributed makes the iterations of a Map executions.
+func (g *generator) distributed(st object) {
+	processor := st["ItemProcessor"].(object)
+	processor["ProcessorConfig"] = object{"Mode": "DISTRIBUTED"}
+	if g.chance("batches", 2) {
+		st["ItemBatcher"] = object{"MaxItemsPerBatch": 1 + g.pick("batch", 3), "BatchInput": object{"all.$": "$"}}
+	}
 }
 
 func (g *generator) undo(st object) {

@@ -316,6 +316,7 @@ func (w *world) checkQueue() {
 			w.Fatalf("unit %s is %s, its row %v is %q", v.Key(), status, row, st)
 		}
 	}
+	w.checkWaited()
 	for row, st := range w.queue {
 		if (st == "queued" || st == "claimed") && !open[row] {
 			w.Fatalf("row %v is %s, and no unit is open for it", row, st)
@@ -326,13 +327,40 @@ func (w *world) checkQueue() {
 // checkChild checks that the child which a unit waits for runs.
 func (w *world) checkChild(v *history.Visit) {
 	w.Helper()
-	name, _, ok := v.Child()
-	if !ok {
-		return
+	check := func(name string, unit history.UnitKey) {
+		w.Helper()
+		c := w.children[name]
+		if c == nil || c.stopped || c.Start.Parent.Unit != unit || c.Start.Parent.Attempt != v.Attempt() || !c.Start.Parent.Waits {
+			w.Fatalf("unit %s waits for child %s, which is %+v", unit, name, c)
+		}
 	}
-	c := w.children[name]
-	if c == nil || c.stopped || c.Start.Parent.Unit != v.Key() || c.Start.Parent.Attempt != v.Attempt() || !c.Start.Parent.Waits {
-		w.Fatalf("unit %s waits for child %s, which is %+v", v.Key(), name, c)
+	if name, _, ok := v.Child(); ok {
+		check(name, v.Key())
+	}
+	for _, index := range v.Kids() {
+		check(v.ChildName(index), v.ChildKey(index))
+	}
+}
+
+// checkWaited checks that every child that believes to be waited for is, or was told to stop and is not forgotten.
+func (w *world) checkWaited() {
+	w.Helper()
+	for name, c := range w.children {
+		p := c.Start.Parent
+		if !p.Waits || w.s.Status().Ended() {
+			continue
+		}
+		waited := w.s.Stopping(p.Unit, p.Attempt)
+		if v := w.s.Unit(p.Unit); v != nil && !waited {
+			now, _, _ := v.Child()
+			waited = now == name
+		}
+		if v, index, ok := w.s.Kid(p.Unit); ok && !waited {
+			waited = v.ChildName(index) == name
+		}
+		if waited == false || w.s.Stopping(p.Unit, p.Attempt) != c.stopped {
+			w.Fatalf("child %s of unit %s runs; stopped is %v", name, p.Unit, c.stopped)
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ var stateFields = map[string][]StateType{
 var languageFields = []string{
 	"InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Result", "Assign", "ItemsPath", "ItemSelector",
 	"TimeoutSecondsPath", "HeartbeatSecondsPath", "SecondsPath", "TimestampPath", "MaxConcurrencyPath",
-	"ToleratedFailureCountPath", "ToleratedFailurePercentagePath", "ErrorPath", "CausePath",
+	"ToleratedFailureCountPath", "ToleratedFailurePercentagePath", "MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath", "ErrorPath", "CausePath",
 	"Arguments", "Output", "Items", "Condition",
 }
 
@@ -72,6 +72,7 @@ var (
 	configFields     = []string{"Mode", "ExecutionType"}
 	retrierFields    = []string{"Comment", "ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate", "MaxDelaySeconds", "JitterStrategy"}
 	catcherFields    = []string{"Comment", "ErrorEquals", "Next", "Compensate"}
+	batcherFields    = []string{"MaxItemsPerBatch", "MaxInputBytesPerBatch", "BatchInput"}
 	compensateFields = []string{"Comment", "Resource", "TimeoutSeconds", "HeartbeatSeconds", "QueueTimeoutSeconds", "Priority",
 		"MaxRedeliveries", "WhenUncertain", "Retry"}
 )
@@ -91,7 +92,8 @@ type feature string
 // that uses it is refused, never half run. What is built is deleted here.
 var notBuilt = map[feature]string{
 	"JSONata":          "the query language JSONata",
-	"distributed Map":  "the distributed Map",
+	"ItemReader":       "an ItemReader",
+	"ResultWriter":     "a ResultWriter",
 	"http":             "HTTP requests made by the server",
 	"lambda":           "Lambda functions invoked by the server",
 	"Credentials":      "credentials for tasks that the server does",
@@ -104,8 +106,7 @@ var notBuilt = map[feature]string{
 var fieldFeatures = map[string]map[string]feature{
 	"document": {"Limits": "Limits", "Input": "input and output", "Output": "input and output"},
 	"state": {
-		"ItemReader": "distributed Map", "ItemBatcher": "distributed Map", "ResultWriter": "distributed Map", "Label": "distributed Map",
-		"Credentials": "Credentials",
+		"ItemReader": "ItemReader", "ResultWriter": "ResultWriter", "Credentials": "Credentials",
 	},
 }
 

@@ -68,3 +68,15 @@ func (s *State) Path() []string {
 	}
 	return append(s.Parent().Path(), s.Name)
 }
+
+// Run is the machine that an execution runs: the document's own, or where the execution is an iteration of a distributed Map,
+// what that Map does with an item. Nil where the document has no such Map.
+func (m *Machine) Run(processor string) *Machine {
+	if processor == "" {
+		return m
+	}
+	if st := m.Find(processor); st != nil {
+		return st.Processor
+	}
+	return nil
+}

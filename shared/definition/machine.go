@@ -130,6 +130,13 @@ type State struct {
 	// both nil the first failure does.
 	ToleratedFailureCount      expr.Field[int64]
 	ToleratedFailurePercentage expr.Field[float64]
+	// Distributed tells that each iteration is an execution of its own.
+	Distributed bool
+	// Label names the Map in the ids of its runs; empty for a new name each time.
+	Label string
+	// Batcher groups items, so that an iteration gets several; nil for one each.
+	// Distributed only.
+	Batcher *Batcher
 
 	// Fail: either may be nil; the execution's end then lacks it.
 
@@ -146,6 +153,16 @@ type Compensation struct {
 	// Task does it: a Task with Resource, time limits and Retry, and without
 	// Catch and a way on. Its Flow changes nothing.
 	Task *State
+}
+
+// Batcher says how the items of a distributed Map are grouped. One of the two
+// limits is there at least.
+type Batcher struct {
+	MaxItems expr.Field[int64]
+	// MaxBytes limits the input of an iteration, as JSON; one item may be larger.
+	MaxBytes expr.Field[int64]
+	// Input is given to every iteration beside its items; nil for nothing.
+	Input expr.Expression
 }
 
 // Uncertainty is what becomes of an attempt whose outcome nobody knows and that

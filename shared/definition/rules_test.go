@@ -35,6 +35,12 @@ func inline(fields string) string {
 	return stateA(`"Type": "Map", "End": true, "ItemProcessor": {"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}` + fields)
 }
 
+// distributed is a distributed Map without problems, but for the fields added.
+func distributed(fields string) string {
+	return stateA(`"Type": "Map", "End": true, "ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+		"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}` + fields)
+}
+
 var documentCases = []ruleCase{
 	{"empty", ``, []string{" syntax"}},
 	{"white space", " \n\t", []string{" syntax"}},
@@ -223,11 +229,20 @@ var nestedCases = []ruleCase{
 		[]string{"/States/A/ItemProcessor/ProcessorConfig/Size unknown-field", "/States/A/ItemProcessor/ProcessorConfig/ExecutionType type", "/States/A/ItemProcessor/ProcessorConfig/Mode value"}},
 }
 
+var distributedCases = []ruleCase{
+	{"all fields", distributed(`, "Label": "L", "MaxConcurrency": 10000, "ItemBatcher": {"MaxItemsPerBatch": 5, "MaxInputBytesPerBatch": 262144, "BatchInput": {"a.$": "$.b"}}`), nil},
+	{"paths", distributed(`, "ItemBatcher": {"MaxItemsPerBatchPath": "$.n", "MaxInputBytesPerBatchPath": "$m"}`), nil},
+	{"wrong batcher", distributed(`, "ItemBatcher": {"MaxItemsPerBatch": 0, "MaxInputBytesPerBatch": 262145, "BatchInput": [], "Size": 1}`), []string{
+		"/States/A/ItemBatcher/Size unknown-field", "/States/A/ItemBatcher/MaxItemsPerBatch range", "/States/A/ItemBatcher/MaxInputBytesPerBatch range",
+		"/States/A/ItemBatcher/BatchInput type"}},
+	{"empty batcher", distributed(`, "ItemBatcher": {}`), []string{"/States/A/ItemBatcher required"}},
+	{"batcher no object", distributed(`, "ItemBatcher": 5`), []string{"/States/A/ItemBatcher type"}},
+	{"label too long", distributed(`, "Label": "` + strings.Repeat("x", 41) + `"`), []string{"/States/A/Label name"}},
+	{"inline", inline(`, "Label": "L", "ItemBatcher": {"MaxItemsPerBatch": 5}`), []string{"/States/A/Label misplaced-field", "/States/A/ItemBatcher misplaced-field"}},
+}
+
 var notBuiltCases = []ruleCase{
-	{"distributed Map", stateA(`"Type": "Map", "End": true, "Label": "L", "ItemReader": {}, "ItemBatcher": {}, "ResultWriter": {},
-		"ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED"}, "StartAt": "B", "States": {"B": {"Type": "Succeed"}}}`), []string{
-		"/States/A/Label not-built", "/States/A/ItemReader not-built", "/States/A/ItemBatcher not-built", "/States/A/ResultWriter not-built",
-		"/States/A/ItemProcessor/ProcessorConfig/Mode not-built"}},
+	{"content of S3", distributed(`, "ItemReader": {}, "ResultWriter": {}`), []string{"/States/A/ItemReader not-built", "/States/A/ResultWriter not-built"}},
 	{"http", stateA(`"Type": "Task", "End": true, "Resource": "http"`), []string{"/States/A/Resource not-built"}},
 	{"lambda", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Credentials": {}`),
 		[]string{"/States/A/Credentials not-built", "/States/A/Resource not-built"}},
@@ -320,7 +335,7 @@ var undoCases = []ruleCase{
 func TestRules(t *testing.T) {
 	tables := map[string][]ruleCase{
 		"document": documentCases, "state": stateCases, "wait": waitCases, "choice": choiceCases, "task": taskCases,
-		"handler": handlerCases, "nested": nestedCases, "undo": undoCases, "not built": notBuiltCases, "limit": limitCases(),
+		"handler": handlerCases, "nested": nestedCases, "undo": undoCases, "distributed": distributedCases, "not built": notBuiltCases, "limit": limitCases(),
 	}
 	hit := map[string]bool{}
 	for table, cases := range tables {

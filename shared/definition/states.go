@@ -1,6 +1,10 @@
 package definition
 
-import "github.com/orrery-dev/orrery/shared/expr"
+import (
+	"unicode/utf8"
+
+	"github.com/orrery-dev/orrery/shared/expr"
+)
 
 // fill reads the fields that depend on the type of a state.
 func (b *builder) fill(s *State, f fields, lang expr.Language) {
@@ -94,6 +98,42 @@ func (b *builder) mapState(s *State, f fields, lang expr.Language) {
 	percentage, problems := lang.Decimal(f.o, "ToleratedFailurePercentage")
 	b.fromExpr(f.at, problems)
 	s.ToleratedFailurePercentage = percentage
+	b.distributed(s, f, lang)
+}
+
+// distributed reads what only a Map has whose iterations are executions.
+func (b *builder) distributed(s *State, f fields, lang expr.Language) {
+	for _, name := range []string{"Label", "ItemBatcher", "ItemReader", "ResultWriter"} {
+		if f.has(name) && !s.Distributed {
+			b.errorf(f.at.member(name), RuleMisplaced, "Only a Map whose ProcessorConfig has the Mode DISTRIBUTED has the field %q.", name)
+		}
+	}
+	if label, ok := f.text("Label"); ok {
+		if err := CheckName(label); err != nil || utf8.RuneCountInString(label) > maxLabel {
+			b.errorf(f.at.member("Label"), RuleName, "A Label has 1 to %d characters that a name can have.", maxLabel)
+		}
+		s.Label = label
+	}
+	if batcher, ok := f.object("ItemBatcher"); ok {
+		s.Batcher = b.batcher(batcher, lang)
+	}
+}
+
+// maxLabel is the length of a Label in characters.
+const maxLabel = 40
+
+// batcher reads an ItemBatcher.
+func (b *builder) batcher(f fields, lang expr.Language) *Batcher {
+	before := b.errors
+	f.only("An ItemBatcher", append(ownedBy(lang, expr.ItemBatcher), batcherFields...), nil)
+	made := &Batcher{MaxItems: b.integer(f, lang, "MaxItemsPerBatch"), MaxBytes: b.integer(f, lang, "MaxInputBytesPerBatch")}
+	if made.MaxItems == nil && made.MaxBytes == nil && b.errors == before {
+		b.errorf(f.at, RuleRequired, "One of these fields is required: [MaxItemsPerBatch, MaxInputBytesPerBatch]")
+	}
+	input, problems := lang.Template(f.o, "BatchInput")
+	b.fromExpr(f.at, problems)
+	made.Input = input
+	return made
 }
 
 // branches reads the machines of a Parallel.
@@ -120,9 +160,7 @@ func (b *builder) processor(s *State, f fields) {
 	if config, ok := p.object("ProcessorConfig"); ok {
 		config.only("ProcessorConfig", configFields, nil)
 		config.word("ExecutionType", "STANDARD", "STANDARD", "EXPRESS")
-		if config.word("Mode", "INLINE", "INLINE", "DISTRIBUTED") == "DISTRIBUTED" {
-			b.refuse(config.at.member("Mode"), "distributed Map")
-		}
+		s.Distributed = config.word("Mode", "INLINE", "INLINE", "DISTRIBUTED") == "DISTRIBUTED"
 	}
 	s.Processor = b.machine(p, s, 0)
 }

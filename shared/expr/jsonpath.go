@@ -22,6 +22,8 @@ var jsonPathFields = map[string][]Kind{
 	"MaxConcurrencyPath":             {Map},
 	"ToleratedFailureCountPath":      {Map},
 	"ToleratedFailurePercentagePath": {Map},
+	"MaxItemsPerBatchPath":           {ItemBatcher},
+	"MaxInputBytesPerBatchPath":      {ItemBatcher},
 	"SecondsPath":                    {Wait},
 	"TimestampPath":                  {Wait},
 	"TimeoutSecondsPath":             {Task, Compensate},

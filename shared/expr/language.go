@@ -20,10 +20,11 @@ const (
 	Fail     Kind = "Fail"
 )
 
-// Catch and Compensate are not kinds of states: they ask Owns about the elements of Catch, and about a Compensate.
+// These are not kinds of states: they ask Owns about the elements of Catch, about a Compensate and an ItemBatcher.
 const (
-	Catch      Kind = "Catch"
-	Compensate Kind = "Compensate"
+	Catch       Kind = "Catch"
+	Compensate  Kind = "Compensate"
+	ItemBatcher Kind = "ItemBatcher"
 )
 
 // ErrNotBuilt is a query language that the specification has and this version

@@ -248,6 +248,7 @@ func unitOf(u history.UnitView) wire.Unit {
 	}
 	return wire.Unit{
 		Key: string(u.Key), State: u.State, Kind: u.Kind, Status: string(u.Status), Signal: u.Signal, Child: u.Child, Attempt: u.Attempt,
+		Running: u.Running, Failed: u.Failed,
 		Redelivery: u.Redelivery, Worker: u.Worker, Session: u.Session, Progress: u.Progress,
 		Since: since.Time(), Due: u.Deadline.Time(),
 	}

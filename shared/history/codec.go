@@ -44,6 +44,7 @@ func appendEvent(b []byte, ev *Event, scope ScopeID) []byte {
 	b = appendText(b, "n", ev.Name)
 	b = appendNumber(b, "i", int64(ev.Index))
 	b = appendNumber(b, "l", int64(ev.Limit))
+	b = appendNumber(b, "tf", int64(ev.Tolerated))
 	b = appendPayload(b, ev.Text)
 	b = appendAssigned(b, ev.Assigned)
 	b = appendText(b, "e", ev.Error)
@@ -187,6 +188,7 @@ type rowStart struct {
 	Trace     string     `json:"tr,omitempty"`
 	ContextID string     `json:"xid,omitempty"`
 	MachineID string     `json:"mid,omitempty"`
+	Processor string     `json:"of,omitempty"`
 	Parent    *rowParent `json:"up,omitempty"`
 }
 
@@ -205,7 +207,7 @@ func (s *Start) row() rowStart {
 	return rowStart{
 		Behaviour: s.Behaviour, Namespace: s.Namespace, Name: s.Name, Workflow: s.Workflow, Version: s.Version,
 		Hash: s.Hash, Timeout: s.Timeout, RequestID: s.RequestID, Trace: s.Trace,
-		ContextID: s.ContextID, MachineID: s.MachineID, Parent: (*rowParent)(s.Parent),
+		ContextID: s.ContextID, MachineID: s.MachineID, Processor: s.Processor, Parent: (*rowParent)(s.Parent),
 	}
 }
 
@@ -213,6 +215,6 @@ func (r *rowStart) start() *Start {
 	return &Start{
 		Behaviour: r.Behaviour, Namespace: r.Namespace, Name: r.Name, Workflow: r.Workflow, Version: r.Version,
 		Hash: r.Hash, Timeout: r.Timeout, RequestID: r.RequestID, Trace: r.Trace,
-		ContextID: r.ContextID, MachineID: r.MachineID, Parent: (*Parent)(r.Parent),
+		ContextID: r.ContextID, MachineID: r.MachineID, Processor: r.Processor, Parent: (*Parent)(r.Parent),
 	}
 }

@@ -19,7 +19,7 @@ import (
 var allTypes = []history.Event{
 	{Type: history.EventStarted, Text: lit(`{"a": 1}`), Start: &history.Start{
 		Namespace: "ns", Name: "run", Workflow: "wf", Version: 3, Hash: "abc", Behaviour: 1, Timeout: 5, RequestID: "r",
-		Trace: "00-1", ContextID: "c", MachineID: "m",
+		Trace: "00-1", ContextID: "c", MachineID: "m", Processor: "P",
 		Parent: &history.Parent{Execution: 7, Name: "up", Root: "top", Unit: "A[0]/B", Attempt: 2, Depth: 3, Waits: true},
 	}},
 	{Type: history.EventEntered, State: "A \"quoted\"\n", Kind: history.WaitState, At: 77},
@@ -51,6 +51,12 @@ var allTypes = []history.Event{
 	{Type: history.EventScheduled, Unit: history.TokenUnit, Heartbeat: 5},
 	{Type: history.EventSubmitted, Text: lit(`1`), Offer: 2},
 	{Type: history.EventStopped, Key: "A", Index: 1},
+	{Type: history.EventRunBegun, Name: "ns/wf/L:1", Tolerated: 1},
+	{Type: history.EventChildBegun, Index: 1},
+	{Type: history.EventChildDone, Index: 1, Text: lit(`7`)},
+	{Type: history.EventChildFailed, Index: 1, Error: "E", Cause: "c", Limit: 2},
+	{Type: history.EventRunDone},
+	{Type: history.EventRunFailed, Error: "E", Last: true},
 	{Type: history.EventInstance, Name: "go"},
 	{Type: history.EventUndoable, Text: lit(`{"Input":1}`)},
 	{Type: history.EventCaught, Index: 2, Last: true},

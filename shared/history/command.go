@@ -105,6 +105,8 @@ type Start struct {
 	RequestID string
 	// Trace is the W3C traceparent of the caller, empty for none.
 	Trace string
+	// Processor is the distributed Map whose item processor is executed, empty for the whole document.
+	Processor string
 	// Parent is the execution that has started this one, nil where none has.
 	Parent *Parent
 	Seed   uint64

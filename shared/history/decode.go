@@ -52,6 +52,8 @@ func (r *rowReader) member(ev *Event, key string) {
 		ev.Index = int(r.number(64))
 	case "l":
 		ev.Limit = int(r.number(64))
+	case "tf":
+		ev.Tolerated = int(r.number(64))
 	case "o", "p":
 		r.payload(&ev.Text, key)
 	case "a":

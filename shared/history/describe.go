@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,8 @@ type View struct {
 	At       Time
 	// Type is such as "TaskStateEntered".
 	Type string
+	// Own tells that the reference service has no such event.
+	Own bool
 	// Unit is the key of the visit that it happened to, empty where it concerns the execution as a whole.
 	Unit UnitKey
 	// Details has what the type tells more, in a fixed order.
@@ -88,6 +91,12 @@ var kindNames = map[StateKind]string{
 	MapState: "Map", SucceedState: "Succeed", FailState: "Fail",
 }
 
+// ownTypes are those that the reference service has none of. All events of compensations are our own as well.
+var ownTypes = []EventType{
+	EventSignalled, EventInstance, EventStopped, EventCancelling, EventLost, EventProgressed, EventRuled, EventAgain, EventUndoable,
+	EventCaught, EventUnwinding, EventUndoing, EventUndone, EventCleaning, EventCleaned, EventChildBegun, EventChildDone, EventChildFailed,
+}
+
 // describe fills in what the event means to the state that it is about to change.
 func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 	payload, _ := s.sources(ev).resolve(ev.Text)
@@ -95,6 +104,7 @@ func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 	if c := s.scopes[ev.Scope]; c != nil && c.visit != nil {
 		v = c.visit
 	}
+	view.Own = v.kind == UndoState || slices.Contains(ownTypes, ev.Type)
 	switch ev.Type {
 	case EventStarted, EventSignalled, EventInstance, EventStopped, EventCancelling, EventEnded:
 		s.describeExecution(ev, view, payload)
@@ -124,6 +134,8 @@ func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 		s.describeAssigned(ev, view, payload)
 	case EventLost, EventProgressed, EventRuled, EventAgain, EventUndoable, EventCaught:
 		s.describeOwn(ev, view, v)
+	case EventRunBegun, EventChildBegun, EventChildDone, EventChildFailed, EventRunDone, EventRunFailed:
+		s.describeRun(ev, view, v)
 	default:
 		describeFan(ev, view, v)
 	}
@@ -156,6 +168,7 @@ func (s *State) describeExecution(ev *Event, view *View, payload []byte) {
 		view.text("requestId", ev.RequestID)
 	case EventStopped:
 		view.Type, view.Unit = "ChildStopped", UnitKey(ev.Key)
+		view.number("attempt", int64(ev.Index))
 	case EventInstance:
 		view.Type = "SignalHandlerStarted"
 		view.text("name", ev.Name)
@@ -334,6 +347,35 @@ func (s *State) describeUnwinding(ev *Event, view *View, v *Visit) {
 		view.json("input", ev.Text.Literal)
 	case EventCleaned:
 		over("Cleanup")
+	}
+}
+
+// describeRun covers a Map whose iterations are executions.
+func (s *State) describeRun(ev *Event, view *View, v *Visit) {
+	child := func(what string) {
+		view.Type = "MapChild" + what
+		view.text("name", v.state)
+		view.number("index", int64(ev.Index))
+	}
+	payload, _ := s.sources(ev).resolve(ev.Text)
+	switch ev.Type {
+	case EventRunBegun:
+		view.Type = "MapRunStarted"
+		view.text("mapRunArn", ev.Name)
+	case EventChildBegun:
+		child("Started")
+		view.json("input", payload)
+	case EventChildDone:
+		child("Succeeded")
+		view.json("output", payload)
+	case EventChildFailed:
+		child("Failed")
+		s.tell(ev, view)
+	case EventRunDone:
+		view.Type = "MapRunSucceeded"
+	case EventRunFailed:
+		view.Type = "MapRunFailed"
+		s.tell(ev, view)
 	}
 }
 

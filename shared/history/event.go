@@ -39,17 +39,29 @@ const (
 	EventRuled EventType = "rule"
 	// EventTaken: a waiting unit took the oldest signal of its name.
 	EventTaken EventType = "take"
-	// EventFanned: branches or iterations begin. Index (how many), [Limit], [Text: input of each branch, or the list of items;
-	// else that of the try before, else the state's input].
+	// EventFanned: branches or iterations begin. Index (how many, or how many items where they were grouped), [Limit], [Text:
+	// input of each branch, or the list of items; else that of the try before, else the state's input], [Tolerated].
 	EventFanned EventType = "fan"
 	// EventIterBegun: the next iteration began. Index, [Text: input, else the item].
 	EventIterBegun EventType = "iter"
 	// EventIterDone: an iteration ended well. Index.
 	EventIterDone EventType = "iterok"
-	// EventIterFailed: an iteration failed. Index.
+	// EventIterFailed: an iteration failed. Index, [Last: it is tolerated].
 	EventIterFailed EventType = "iterko"
 	// EventIterCut: an iteration was stopped because another one failed. Index.
 	EventIterCut EventType = "itercut"
+	// EventRunBegun: the iterations of the Map are executions. Name (of the run), [Tolerated].
+	EventRunBegun EventType = "run"
+	// EventChildBegun: the execution of an iteration began. Index, [Text: input, else the item].
+	EventChildBegun EventType = "kid"
+	// EventChildDone: the execution of an iteration ended well. Index, [Text: output, else the item].
+	EventChildDone EventType = "kidok"
+	// EventChildFailed: the execution of an iteration did not. Index, Error, Cause, Limit (how many items failed with it).
+	EventChildFailed EventType = "kidko"
+	// EventRunDone: all of them have ended, and not too many failed.
+	EventRunDone EventType = "runok"
+	// EventRunFailed: too many have failed, or the iterations cannot go on. Error and Cause, or Last, as EventBroken has them.
+	EventRunFailed EventType = "runko"
 	// EventAborted: a state was stopped because a branch or iteration failed, its own or another.
 	EventAborted EventType = "abort"
 	// EventJoined: all branches or iterations ended well; the state's value is the list of their outputs.
@@ -95,7 +107,8 @@ var known = map[EventType]bool{
 	EventStarted: true, EventEntered: true, EventExited: true, EventScheduled: true, EventDispatched: true, EventCompleted: true, EventFailed: true,
 	EventTimedOut: true, EventLost: true, EventProgressed: true, EventRuled: true, EventTaken: true, EventFanned: true, EventIterBegun: true, EventIterDone: true,
 	EventIterFailed: true, EventIterCut: true, EventAborted: true, EventJoined: true, EventBroken: true, EventAgain: true, EventSignalled: true,
-	EventCancelling: true, EventEnded: true, EventInstance: true, EventSubmitted: true, EventStopped: true, EventUndoable: true, EventCaught: true, EventUnwinding: true, EventUndoing: true, EventUndone: true,
+	EventCancelling: true, EventEnded: true, EventInstance: true, EventRunBegun: true, EventChildBegun: true, EventChildDone: true, EventChildFailed: true, EventRunDone: true,
+	EventRunFailed: true, EventSubmitted: true, EventStopped: true, EventUndoable: true, EventCaught: true, EventUnwinding: true, EventUndoing: true, EventUndone: true,
 	EventCleaning: true, EventCleaned: true,
 }
 
@@ -163,6 +176,7 @@ type Event struct {
 	Key       string
 	Index     int
 	Limit     int // 0 for no limit
+	Tolerated int // iterations that may fail
 	Retrier   int // 1 for the first entry of Retry, 0 for none
 	At        Time
 	Offer     int

@@ -214,14 +214,11 @@ func (s *State) finishScope(c *Scope) {
 		return
 	}
 	f := p.fan
-	f.results[c.index], f.branches[c.index] = c.data, nil
+	f.branches[c.index] = nil
 	f.active--
-	f.done++
 	f.tail, f.ended = c.last, c.last
 	delete(s.scopes, c.id)
-	if p.Unfanned() || p.Complete() {
-		s.markReady(p)
-	}
+	s.settleIteration(p, c.index, c.data, 0)
 }
 
 // close ends what the visit waits for, and everything inside it.
@@ -243,6 +240,7 @@ func (s *State) close(v *Visit, phase Phase) {
 	if v.fan == nil {
 		return
 	}
+	s.leaveRun(v)
 	for _, c := range v.fan.branches {
 		if c != nil && c.status == scopeRuns {
 			s.stopScope(c, scopeCut)

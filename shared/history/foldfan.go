@@ -23,12 +23,17 @@ func (s *State) foldFan(ev *Event, v *Visit) {
 		}
 	case EventIterFailed:
 		s.stopIteration(ev, v, scopeFailed)
+		if ev.Last {
+			s.tolerateIteration(ev, v)
+		}
 	case EventIterCut:
 		s.stopIteration(ev, v, scopeCut)
 	case EventJoined:
 		s.applyJoined(v)
 	case EventBroken, EventAgain:
 		s.applyBroken(ev, v)
+	default:
+		s.foldRun(ev, v)
 	}
 }
 
@@ -37,7 +42,7 @@ func (s *State) applyFanned(ev *Event, v *Visit) {
 	if !ok || (v.phase != PhaseEntered && v.phase != PhaseRetrying) || ev.Index < 0 || ev.Index > MaxBranches {
 		return
 	}
-	f := &fan{limit: ev.Limit, tail: s.events, ended: s.events}
+	f := &fan{limit: ev.Limit, tolerate: ev.Tolerated, tail: s.events, ended: s.events}
 	n := ev.Index
 	switch v.kind {
 	case MapState:
@@ -100,6 +105,41 @@ func (s *State) stopIteration(ev *Event, v *Visit, status scopeStatus) {
 	}
 	s.previous = v.fan.tail
 	s.stopScope(c, status)
+}
+
+// tolerateIteration takes a failed iteration out; what it gives is its failure.
+func (s *State) tolerateIteration(ev *Event, v *Visit) {
+	f := v.fan
+	if f == nil || ev.Index < 0 || ev.Index >= len(f.branches) || f.branches[ev.Index] == nil {
+		return
+	}
+	c := f.branches[ev.Index]
+	f.ended = s.events
+	if c.visit != nil {
+		s.dropFan(c.visit)
+	}
+	delete(s.scopes, c.id)
+	f.branches[ev.Index] = nil
+	f.active--
+	s.settleIteration(v, ev.Index, failureText(s.failure), 1)
+}
+
+// settleIteration notes what an iteration gave; failed is how many items failed with it.
+func (s *State) settleIteration(v *Visit, index int, result []byte, failed int) {
+	f := v.fan
+	f.results[index] = result
+	f.done++
+	f.failed += failed
+	if v.Unfanned() || v.Complete() || v.Overrun() {
+		s.markReady(v)
+	}
+}
+
+// failureText is what a failed iteration gives.
+func failureText(f failure) []byte {
+	b := appendString([]byte(`{"Status":"FAILED","Error":`), f.code)
+	b = appendString(append(b, `,"Cause":`...), f.cause)
+	return append(b, '}')
 }
 
 func (s *State) applyAborted(c *Scope) {

@@ -125,6 +125,10 @@ type snapUnit struct {
 
 type snapFan struct {
 	Limit    int         `json:"limit,omitempty"`
+	Tolerate int         `json:"tolerate,omitempty"`
+	Failed   int         `json:"failed,omitempty"`
+	Run      string      `json:"run,omitempty"`
+	Kids     []int       `json:"kids,omitempty"`
 	Count    int         `json:"n"`
 	Next     int         `json:"next,omitempty"`
 	Active   int         `json:"active,omitempty"`
@@ -242,7 +246,7 @@ func (w *snapWriter) visit(v *Visit) *snapVisit {
 	if f := v.fan; f != nil {
 		sv.Fan = &snapFan{
 			Limit: f.limit, Count: len(f.branches), Next: f.next, Active: f.active, Done: f.done, Tail: f.tail,
-			Ended: f.ended, Results: map[int]int{},
+			Ended: f.ended, Tolerate: f.tolerate, Failed: f.failed, Run: f.run, Kids: v.Kids(), Results: map[int]int{},
 		}
 		for i, c := range f.branches {
 			if c != nil {
@@ -410,7 +414,7 @@ func (r *snapReader) visit(sv *snapVisit, c *Scope) {
 
 // waits tells whether the visit belongs among the open units.
 func (v *Visit) waits() bool {
-	return v.phase == PhaseOpen || v.phase == PhaseRetrying ||
+	return v.phase == PhaseOpen || v.phase == PhaseRetrying || v.phase == PhaseFanned && v.Run() != "" ||
 		v.phase == PhaseEntered && v.kind == WaitState && v.until > v.enteredAt
 }
 
@@ -421,7 +425,14 @@ func (r *snapReader) fan(sf *snapFan, v *Visit) {
 	}
 	f := &fan{
 		limit: sf.Limit, next: sf.Next, active: sf.Active, done: sf.Done, tail: sf.Tail, ended: sf.Ended,
-		branches: make([]*Scope, sf.Count), results: make([][]byte, sf.Count),
+		branches: make([]*Scope, sf.Count), results: make([][]byte, sf.Count), tolerate: sf.Tolerate, failed: sf.Failed,
+		run: sf.Run,
+	}
+	if sf.Run != "" && v.phase == PhaseFanned {
+		f.kids = make(map[int]Seq, len(sf.Kids))
+		for _, index := range sf.Kids {
+			f.kids[index] = 0
+		}
 	}
 	if v.kind == MapState {
 		f.items, _ = splitArray(v.work)

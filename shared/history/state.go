@@ -149,11 +149,15 @@ type fan struct {
 	next     int // the iteration to begin next
 	active   int
 	done     int
-	items    [][]byte // Map: the elements of the visit's work
-	branches []*Scope // by index; nil before the begin and after the end
-	results  [][]byte // by index
-	tail     EventID  // the last event inside the branch or iteration that ended last
-	ended    EventID  // the event that ended it
+	items    [][]byte    // Map: the elements of the visit's work
+	branches []*Scope    // by index; nil before the begin and after the end
+	results  [][]byte    // by index
+	tolerate int         // iterations that may fail
+	failed   int         // iterations that have failed
+	run      string      // name of the run whose executions are the iterations; empty where they run inside
+	kids     map[int]Seq // the iterations whose execution runs, with the turn that started it; zero for an earlier one
+	tail     EventID     // the last event inside the branch or iteration that ended last
+	ended    EventID     // the event that ended it
 }
 
 // New gives the state before the first event.
@@ -352,7 +356,7 @@ func (v *Visit) Unfanned() bool {
 }
 
 // Complete tells that all branches or iterations have ended well.
-func (v *Visit) Complete() bool { return v.fan != nil && v.fan.done == len(v.fan.branches) }
+func (v *Visit) Complete() bool { return v.fan != nil && v.fan.done == len(v.fan.results) }
 
 // Next is the iteration to begin next, with its item.
 func (v *Visit) Next() (index int, item []byte) { return v.fan.next, v.fan.items[v.fan.next] }

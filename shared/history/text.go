@@ -70,7 +70,11 @@ func (s *State) sources(ev *Event) sources {
 		list = append(list, source{FromInput, v.input})
 	case EventCompleted:
 		list = append(list, source{FromWork, v.work}, source{FromInput, v.input})
-	case EventIterBegun:
+	case EventChildDone:
+		if v.fan != nil && ev.Index >= 0 && ev.Index < len(v.fan.items) {
+			list = append(list, source{FromItem, v.fan.items[ev.Index]})
+		}
+	case EventIterBegun, EventChildBegun:
 		if v.fan == nil || ev.Index < 0 || ev.Index >= len(v.fan.items) {
 			return nil
 		}

@@ -74,6 +74,9 @@ type Child struct {
 type Stop struct {
 	Name   string
 	Reason string
+	// Unit and Attempt are what does not wait for it any more.
+	Unit    UnitKey
+	Attempt int
 }
 
 // RowRef names one row of the task queue (I7).

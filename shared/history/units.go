@@ -21,7 +21,7 @@ const (
 type UnitView struct {
 	Key        UnitKey
 	State      string
-	Kind       string // "task", "compensation", "child", "signal", "wait", or "retry" for a Parallel or Map that pauses before another try
+	Kind       string // "task", "compensation", "child", "map", "signal", "wait", or "retry" for a Parallel or Map that pauses before another try
 	Status     UnitStatus
 	Attempt    int
 	Offer      int
@@ -29,6 +29,9 @@ type UnitView struct {
 	// Signal is the name of the signal that it waits for, Child that of the execution.
 	Signal string
 	Child  string
+	// Running is how many executions of a distributed Map run, Failed how many of its items have failed.
+	Running int
+	Failed  int
 	// Worker and Session are who holds the current offer.
 	Worker  string
 	Session string
@@ -61,6 +64,8 @@ func (v *Visit) View() (UnitView, bool) {
 		u.Kind, u.Status, u.ScheduledAt = "wait", UnitWaiting, v.enteredAt
 	case v.phase == PhaseOpen && v.unit.kind == SignalUnit:
 		u.Kind, u.Signal, u.ScheduledAt = "signal", v.unit.signal, v.unit.scheduledAt
+	case v.phase == PhaseFanned:
+		u.Kind, u.Status, u.Running, u.Failed = "map", UnitWaiting, len(v.fan.kids), v.fan.failed
 	case v.phase == PhaseOpen && v.unit.kind == ChildUnit:
 		u.Kind, u.Child, u.ScheduledAt = "child", v.unit.child, v.unit.scheduledAt
 	case v.phase == PhaseOpen:

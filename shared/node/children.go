@@ -30,15 +30,14 @@ func (l *loop) child(parent *execution, c *history.Child) (*item, error) {
 		partition: parent.partition, epoch: parent.epoch, namespace: parent.namespace, name: c.Start.Name, phase: writing,
 		state: history.New(), definition: c.Definition,
 	}
+	var err error
 	if e.definition == 0 {
-		e.definition = parent.definition
+		e.definition, e.machine = parent.definition, parent.machine.Run(c.Start.Processor)
+	} else if e.machine, err = l.node.machines.known(e.definition); err != nil {
+		return nil, err
 	}
 	if c.Anywhere {
-		e.partition, e.epoch = l.anywhere(parent.partition), 0
-	}
-	var err error
-	if e.machine, err = l.node.machines.known(e.definition); err != nil {
-		return nil, err
+		e.partition, e.epoch = l.anywhere(), 0
 	}
 	first := c.First
 	if err := e.state.Apply(first.Seq, first.At, first.FirstEvent, first.Events); err != nil {
@@ -53,14 +52,9 @@ func (l *loop) child(parent *execution, c *history.Child) (*item, error) {
 	return it, nil
 }
 
-// anywhere picks a partition for an execution that may be in any: as long as it is not known how many there are, that of
-// its parent.
-func (l *loop) anywhere(parent history.Partition) history.Partition {
-	n := l.node.shared.Load()
-	if n == nil {
-		return parent
-	}
-	return history.Partition(rand.IntN(n.partitions))
+// anywhere picks a partition for an execution that may be in any. The decision that starts it knew how many there are.
+func (l *loop) anywhere() history.Partition {
+	return history.Partition(rand.IntN(l.node.shared.Load().partitions))
 }
 
 // alone leaves an item out of the batch that gives a child a name which the batch gives away already: the database

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +27,9 @@ const (
 	stops = `{"StartAt": "Pay", "States": {
 		"Pay": {"Type": "Task", "Resource": "task:work@1", "Compensate": {"Resource": "task:work@1"}, "Next": "Ask"},
 		"Ask": {"Type": "Task", "Resource": "workflow:asks", "End": true}}}`
+	spreads = `{"StartAt": "M", "States": {"M": {"Type": "Map", "MaxConcurrency": 50, "End": true, "ItemProcessor": {
+		"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "W", "States": {
+		"W": {"Type": "Task", "Resource": "task:work@1", "End": true}}}}}}`
 	waits = `{"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "Resource": "task:work@1.waitForTaskToken",
 		"Parameters": {"token.$": "$$.Task.Token"}, "TimeoutSeconds": 60, "End": true}}}`
 )
@@ -189,4 +193,59 @@ func TestFamiliesOutliveTheirNode(t *testing.T) {
 		}
 	}
 	s.await("all ends", func() bool { return s.count("select count(*) from orrery.execution where status = 2") == 3*n })
+}
+
+// TestDistributedMapOutlivesItsNode runs the iterations of a Map on two nodes, of which one dies.
+func TestDistributedMapOutlivesItsNode(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	a, b := s.run("a"), s.run("b")
+	s.await("b's share", func() bool { return b.node.Health().Node.Partitions > 64 })
+	s.publish(a, "spreads", spreads)
+	const n = 240
+	q := wire.StartRequest{Workflow: "spreads", Name: "m", Input: json.RawMessage(fmt.Sprintf("[%s0]", strings.Repeat("0,", n-1)))}
+	if _, _, err := a.Start(t.Context(), caller, q); err != nil {
+		t.Fatal(err)
+	}
+	s.workers(4, func() *process { return b })
+	s.await("some ends", func() bool { return s.count("select count(*) from orrery.execution where status = 2") > n/8 })
+	a.node.Kill()
+	r := s.result(b, "m")
+	if want := fmt.Sprintf("[%s\"done\"]", strings.Repeat(`"done",`, n-1)); string(r.Output) != want {
+		t.Errorf("result: %s %+v", r.Output, r.Error)
+	}
+	if got := s.count("select count(*) from orrery.execution where status = 2"); got != n+1 {
+		t.Errorf("%d executions have succeeded, want %d", got, n+1)
+	}
+	if got := s.count("select count(distinct partition) from orrery.execution"); got < 32 {
+		t.Errorf("the iterations are in %d partitions", got)
+	}
+	if got := s.count("select count(*) from orrery.inbox"); got != 0 {
+		t.Errorf("%d entries are left", got)
+	}
+}
+
+// TestDistributedMapIsStopped: a Map that fails stops the executions of its iterations.
+func TestDistributedMapIsStopped(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	p := s.run("a")
+	s.publish(p, "fails", `{"StartAt": "M", "States": {"M": {"Type": "Map", "End": true, "ItemProcessor": {
+		"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "C", "States": {
+		"C": {"Type": "Choice", "Choices": [{"Variable": "$", "NumericEquals": 7, "Next": "F"}], "Default": "S"},
+		"F": {"Type": "Wait", "Seconds": 1, "Next": "G"}, "G": {"Type": "Fail", "Error": "Seven"},
+		"S": {"Type": "Task", "Resource": "signal:go", "End": true}}}}}}`)
+	q := wire.StartRequest{Workflow: "fails", Name: "m", Input: json.RawMessage(`[1,2,3,4,5,6,7,8,9]`)}
+	if _, _, err := p.Start(t.Context(), caller, q); err != nil {
+		t.Fatal(err)
+	}
+	s.await("the executions", func() bool { return s.count("select count(*) from orrery.execution") == 10 })
+	d, err := p.GetExecution(t.Context(), caller, "m")
+	if err != nil || len(d.Units) != 1 || d.Units[0].Kind != "map" || d.Units[0].Running != 9 {
+		t.Errorf("units: %+v, %v", d.Units, err)
+	}
+	if r := s.result(p, "m"); r.Status != wire.Failed || r.Error.Code != "States.ExceedToleratedFailureThreshold" {
+		t.Errorf("result: %+v", r)
+	}
+	s.await("the executions to be stopped", func() bool { return s.count("select count(*) from orrery.execution where status = 5") == 8 })
 }

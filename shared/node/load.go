@@ -132,7 +132,9 @@ func (n *Node) fold(r *store.Loaded) *loaded {
 		}
 		x.size += 2 * int64(len(t.Events))
 	}
-	x.machine, x.err = n.machines.known(r.Definition)
+	if x.machine, x.err = n.machines.known(r.Definition); x.err == nil {
+		x.machine = x.machine.Run(x.state.Start().Processor)
+	}
 	return x
 }
 

@@ -19,19 +19,20 @@ type shared struct {
 	partitions int
 }
 
-// world is what the loop can tell a decision without asking the database.
+// world is what the loop can tell a decision without asking the database: nothing before the node knows what all share.
 func (l *loop) world(e *execution) decide.World {
-	w := decide.World{
+	c := l.node.shared.Load()
+	if c == nil {
+		return decide.World{}
+	}
+	return decide.World{
 		Execution: e.id,
 		Workflow:  func(ref history.WorkflowRef) decide.Answer { return l.workflow(e, ref) },
 		Taken:     func(name string) bool { return e.taken[name] },
-	}
-	if c := l.node.shared.Load(); c != nil {
-		w.Token = func(row history.RowRef) string {
+		Token: func(row history.RowRef) string {
 			return c.signer.Sign(frontend.Token{Namespace: e.namespace, Execution: e.id, Row: row})
-		}
+		},
 	}
-	return w
 }
 
 func (l *loop) workflow(e *execution, ref history.WorkflowRef) decide.Answer {

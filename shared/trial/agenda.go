@@ -21,6 +21,7 @@ type happening struct {
 	at    history.Time
 	rank  rank
 	order int // in which it was filed
+	to    *member
 	cmd   history.Command
 }
 
@@ -30,8 +31,8 @@ type agenda struct {
 	filed int
 }
 
-func (a *agenda) file(at history.Time, r rank, cmd history.Command) {
-	heap.Push(a, happening{at, r, a.filed, cmd})
+func (a *agenda) file(at history.Time, r rank, to *member, cmd history.Command) {
+	heap.Push(a, happening{at, r, a.filed, to, cmd})
 	a.filed++
 }
 
@@ -43,17 +44,18 @@ func (a *agenda) next() (history.Time, bool) {
 	return a.list[0].at, true
 }
 
-// take gives the commands of the next turn; none where nothing is filed up to now.
-func (a *agenda) take(now history.Time) []history.Command {
+// take gives the commands of the next turn, and whose turn that is; none where nothing is filed up to now.
+func (a *agenda) take(now history.Time) (*member, []history.Command) {
+	var to *member
 	var cmds []history.Command
 	for len(a.list) > 0 && a.list[0].at <= now {
-		first := a.list[0].rank
-		cmds = append(cmds, heap.Pop(a).(happening).cmd)
-		if first == comings || len(a.list) == 0 || a.list[0].rank != first {
+		h := heap.Pop(a).(happening)
+		to, cmds = h.to, append(cmds, h.cmd)
+		if h.rank == comings || len(a.list) == 0 || a.list[0].rank != h.rank || a.list[0].to != to {
 			break
 		}
 	}
-	return cmds
+	return to, cmds
 }
 
 func (a *agenda) Len() int { return len(a.list) }

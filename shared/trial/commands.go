@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/orrery-dev/orrery/shared/decide"
-	"github.com/orrery-dev/orrery/shared/expr"
 	"github.com/orrery-dev/orrery/shared/history"
 )
 
@@ -62,6 +61,11 @@ func (c *commandsOf) view(i int) {
 		c.report(i, v, history.Command{Kind: history.KindHeartbeat, Output: detail(*v, "progress")})
 	case "TaskResolved":
 		c.resolve(i, v)
+	case "MapChildSucceeded", "MapChildFailed":
+		c.iteration(v)
+	case "ChildStopped":
+		row := history.RowRef{Unit: v.Unit, Attempt: int(numberDetail(*v, "attempt"))}
+		c.add(history.Command{Kind: history.KindChildEnded, Row: row, Status: history.Cancelled, At: c.turn.At})
 	default:
 		c.passed(v)
 	}
@@ -73,7 +77,7 @@ func unitEvent(kind string) string {
 		what, ok := strings.CutPrefix(kind, family)
 		switch {
 		case !ok:
-		case what == "Scheduled", what == "Started", what == "Succeeded", what == "Failed", what == "TimedOut":
+		case what == "Scheduled", what == "Started", what == "Submitted", what == "Succeeded", what == "Failed", what == "TimedOut":
 			return what
 		}
 	}
@@ -81,9 +85,17 @@ func unitEvent(kind string) string {
 }
 
 func (c *commandsOf) unit(i int, v *history.View, what string) {
+	if _, _, ok := c.child(v.Unit); ok && (what == "Succeeded" || what == "Failed") {
+		c.ended(v, what == "Succeeded")
+		return
+	}
 	switch what {
 	case "Started":
 		c.claim(i, v)
+	case "Submitted":
+		if _, offered := c.s.Row(v.Unit); offered {
+			c.report(i, v, history.Command{Kind: history.KindComplete, Output: detail(*v, "output")})
+		}
 	case "Succeeded":
 		c.report(i, v, history.Command{Kind: history.KindComplete, Output: detail(*v, "output")})
 	case "Failed":
@@ -118,12 +130,28 @@ func (c *commandsOf) claim(i int, v *history.View) {
 
 // report adds a command about a unit that was open before; of others, such as signals that were taken, no report tells.
 func (c *commandsOf) report(i int, v *history.View, cmd history.Command) {
-	row, ok := c.s.Row(v.Unit)
-	if !ok || i == c.follows {
+	unit := c.s.Unit(v.Unit)
+	if unit == nil || i == c.follows {
 		return
 	}
-	cmd.Row = row
+	token, waits := unit.TokenRow()
+	switch {
+	case waits && c.byToken(i, v, unit):
+		cmd.Row = token
+	case unit.HasRow():
+		cmd.Row = unit.Row()
+	default:
+		return
+	}
 	c.add(cmd)
+}
+
+// byToken tells whether a report was made with the token of a task that waits for it, not by the worker that passes it on.
+func (c *commandsOf) byToken(i int, v *history.View, unit *history.Visit) bool {
+	if c.turn.Events != nil && unitEvent(v.Type) == "Failed" {
+		return c.turn.Events[i].Unit == history.TokenUnit
+	}
+	return !unit.HasRow() || unitEvent(v.Type) == "Succeeded"
 }
 
 // uncertain looks whether the document fails a unit whose outcome nobody knows.
@@ -199,18 +227,3 @@ func heard(s *history.State, turn *Recorded) map[history.UnitKey]history.Time {
 }
 
 func (c *commandsOf) add(cmd history.Command) { c.cmds = append(c.cmds, cmd) }
-
-// textDetail is a detail that is a string; empty where there is none.
-func textDetail(v history.View, name string) string {
-	value, _ := expr.Parse(detail(v, name))
-	text, _ := value.(string)
-	return text
-}
-
-// numberDetail is a detail that is a whole number; 0 where there is none.
-func numberDetail(v history.View, name string) int64 {
-	value, _ := expr.Parse(detail(v, name))
-	number, _ := value.(expr.Number)
-	n, _ := number.Int64()
-	return n
-}

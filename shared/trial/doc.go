@@ -6,8 +6,8 @@
 //	Replay  a recorded history, decided again by another version of its document
 //	Script  a World that is read from a file
 //
-// A run is a loop over one execution. Its clock stands still while something can happen at once, and jumps to the next time at
-// which something does:
+// A run is a loop over one execution and those of its distributed Maps. Its clock stands still while something can happen at
+// once, and jumps to the next time at which something does:
 //
 //	+--> offers: ask the World what each comes to; file it
 //	|       |

@@ -47,7 +47,7 @@ func (l Limits) withDefaults() Limits {
 func (l Limits) check(r *Run) error {
 	what := ""
 	switch {
-	case len(r.Turns) >= l.Turns:
+	case r.turns >= l.Turns:
 		what = fmt.Sprintf("%d turns", l.Turns)
 	case r.events >= l.Events:
 		what = fmt.Sprintf("%d events", l.Events)

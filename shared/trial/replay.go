@@ -185,7 +185,7 @@ func (r *replayer) decide(s *history.State, turn *Recorded, how try, after **his
 	} else {
 		var cmds []history.Command
 		cmds, handed = derive(s, turn, how)
-		t, err = decide.Handle(how.m, s, cmds, turn.At)
+		t, err = knownThen(turn, how.seed).Handle(how.m, s, cmds, turn.At)
 	}
 	*after = s
 	if err != nil {
@@ -194,10 +194,41 @@ func (r *replayer) decide(s *history.State, turn *Recorded, how try, after **his
 	return t, handOver(how.m, s, &t, handed)
 }
 
+// knownThen is what the decision of a recorded turn was told: the workflows of the executions that it has started, those that
+// it found missing, and the names that it found taken. It stopped at the first workflow that it did not know.
+func knownThen(turn *Recorded, seed uint64) decide.World {
+	started := 0
+	causes := map[string]bool{}
+	for i := range turn.Views {
+		v := &turn.Views[i]
+		switch unitEvent(v.Type) {
+		case "Started":
+			if detail(*v, "workerName") == nil {
+				started++
+			}
+		case "Failed":
+			causes[textDetail(*v, "cause")] = true
+		}
+	}
+	w := known(seed)
+	w.Workflow = func(ref history.WorkflowRef) decide.Answer {
+		switch {
+		case started == 0:
+			return decide.Answer{}
+		case causes[decide.MissingWorkflow(ref)]:
+			return decide.Answer{Known: true}
+		}
+		started--
+		return standsFor(ref)
+	}
+	w.Taken = func(name string) bool { return causes[decide.TakenName(name)] }
+	return w
+}
+
 // handOver gives what the turn offers to those who took it in the same turn.
 func handOver(m *definition.Machine, s *history.State, t *history.Turn, handed map[history.UnitKey]history.Claim) error {
 	for i := range t.Offers {
-		if claim, ok := handed[t.Offers[i].Unit]; ok {
+		if claim, ok := handed[s.Unit(t.Offers[i].Unit).Key()]; ok && !t.Offers[i].TokenTask {
 			if err := decide.HandOver(m, s, t, i, claim); err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package trial
 import (
 	"container/heap"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ type Options struct {
 
 // Run is an execution that was tried.
 type Run struct {
+	// Name is that of the execution.
+	Name string
 	// State is how the execution stands at the end of the run.
 	State *history.State
 	// Start is when it was started, Now what its clock shows.
@@ -38,8 +41,11 @@ type Run struct {
 	Turns []Turn
 	// Notes tell of what had no effect, such as a signal after the end.
 	Notes []string
+	// Children are the executions of its distributed Maps, and of those inside of them, in the order in which they were
+	// started.
+	Children []*Run
 
-	events, bytes int
+	turns, events, bytes int // of the children too
 }
 
 // Turn is one decision of a run.
@@ -56,21 +62,21 @@ func (r *Run) Clock() time.Duration { return r.Now.Sub(r.Start) }
 // Execute runs a document from its start to its end. Where the run does not come to an end, the error says why, and the
 // Run shows how far it came; it is nil where the execution could not be started.
 func Execute(m *definition.Machine, world World, o Options) (*Run, error) {
-	x := &runner{m: m, world: world, o: o, beats: map[history.RowRef]history.Time{}, shown: history.New()}
+	x := &runner{m: m, world: world, o: o}
 	x.o.Limits = o.Limits.withDefaults()
 	if o.Resource == nil {
 		x.o.Resource = func(name string) string { return resourceOf(m, name) }
 	}
-	x.r = &Run{Start: o.At, Now: o.At}
+	x.r = &Run{Name: o.Start.Name, Start: o.At, Now: o.At}
 	s, t, err := decide.Start(m, 1, o.Start, o.At)
 	if err != nil {
 		return nil, err
 	}
-	x.r.State = s
+	root := x.add(m, x.r, "", s)
 	for _, c := range o.Comings {
-		x.agenda.file(o.At.Add(c.After), comings, c.Command)
+		x.agenda.file(o.At.Add(c.After), comings, root, c.Command)
 	}
-	if err := x.show(t); err != nil {
+	if err := x.apply(root, t); err != nil {
 		return nil, err
 	}
 	err = x.toTheEnd()
@@ -95,21 +101,36 @@ func taskOf(m *definition.Machine, v *history.Visit) *definition.State {
 	return st
 }
 
-// runner drives one execution.
+// runner drives one execution and those of its distributed Maps, on one clock.
 type runner struct {
+	m       *definition.Machine
+	world   World
+	o       Options
+	r       *Run
+	agenda  agenda
+	members []*member
+	handed  int // commands so far, for their seeds
+}
+
+// member is one of the executions.
+type member struct {
 	m      *definition.Machine
-	world  World
-	o      Options
 	r      *Run
-	agenda agenda
+	within history.UnitKey                 // the iteration that it is of, empty for the document's own
 	offers []history.Offer                 // of the last turn
 	beats  map[history.RowRef]history.Time // until when the worker of an offer will be heard
 	shown  *history.State                  // folded along to describe the events
-	handed int                             // commands so far, for their seeds
+}
+
+func (x *runner) add(m *definition.Machine, r *Run, within history.UnitKey, s *history.State) *member {
+	r.State = s
+	e := &member{m: m, r: r, within: within, beats: map[history.RowRef]history.Time{}, shown: history.New()}
+	x.members = append(x.members, e)
+	return e
 }
 
 func (x *runner) toTheEnd() error {
-	for !x.r.State.Status().Ended() {
+	for slices.ContainsFunc(x.members, func(e *member) bool { return !e.r.State.Status().Ended() }) {
 		if err := x.o.Limits.check(x.r); err != nil {
 			return err
 		}
@@ -127,24 +148,38 @@ func (x *runner) toTheEnd() error {
 
 // step makes one turn.
 func (x *runner) step() error {
-	if err := x.ask(); err != nil {
-		return err
+	for _, e := range x.members {
+		if err := x.ask(e); err != nil {
+			return err
+		}
 	}
-	if cmds := x.agenda.take(x.r.Now); len(cmds) > 0 {
-		return x.handle(cmds)
+	if to, cmds := x.agenda.take(x.r.Now); len(cmds) > 0 {
+		return x.handle(to, cmds)
 	}
 	next, filed := x.agenda.next()
-	wake := x.r.State.WakeAt()
+	e, wake := x.earliest()
 	switch {
-	case wake != 0 && (!filed || wake < next):
+	case e != nil && (!filed || wake < next):
 		if err := x.jump(wake); err != nil {
 			return err
 		}
-		return x.handle([]history.Command{{Kind: history.KindTimer}})
+		return x.handle(e, []history.Command{{Kind: history.KindTimer}})
 	case filed:
 		return x.jump(next)
 	}
 	return x.stuck()
+}
+
+// earliest is the member that wakes up first, nil where none does.
+func (x *runner) earliest() (*member, history.Time) {
+	var first *member
+	var at history.Time
+	for _, e := range x.members {
+		if wake := e.r.State.WakeAt(); wake != 0 && (first == nil || wake < at) {
+			first, at = e, wake
+		}
+	}
+	return first, at
 }
 
 func (x *runner) jump(to history.Time) error {
@@ -155,33 +190,40 @@ func (x *runner) jump(to history.Time) error {
 	return nil
 }
 
-// ask files what becomes of the offers of the last turn.
-func (x *runner) ask() error {
-	for _, o := range x.offers {
-		v := x.r.State.Unit(o.Unit)
+// ask files what becomes of the offers of a member's last turn.
+func (x *runner) ask(e *member) error {
+	for _, o := range e.offers {
+		v := e.r.State.Unit(o.Unit)
 		if v == nil {
 			continue
 		}
+		if _, waits := v.TokenRow(); waits && !o.TokenTask {
+			x.file(e, o.RowRef, Answer{Kind: Completes, Output: []byte("null")}, false) // whoever passes the token on
+			continue
+		}
 		a, err := x.world.Answer(Offer{
-			RowRef: o.RowRef, State: taskOf(x.m, v), Input: o.Task.Input, Redelivery: o.Task.Redelivery,
+			RowRef: o.RowRef, State: taskOf(e.m, v), Input: v.Work(), Redelivery: o.Task.Redelivery, Within: e.within,
 		})
 		if err != nil {
 			return err
 		}
-		x.file(o.RowRef, a)
+		x.file(e, o.RowRef, a, o.TokenTask)
 	}
-	x.offers = nil
+	e.offers = nil
 	return nil
 }
 
-func (x *runner) file(row history.RowRef, a Answer) {
+// file files what an answer comes to. Nobody claims the row of a token.
+func (x *runner) file(e *member, row history.RowRef, a Answer, token bool) {
 	if a.Kind == Absent {
 		return
 	}
 	now := x.r.Now
-	claim := history.Claim{At: now, Worker: x.o.Worker}
-	x.agenda.file(now, claims, history.Command{Kind: history.KindDispatched, Row: row, Claim: claim})
-	cmd := history.Command{Row: row, Claim: claim}
+	cmd := history.Command{Row: row}
+	if !token {
+		cmd.Claim = history.Claim{At: now, Worker: x.o.Worker}
+		x.agenda.file(now, claims, e, history.Command{Kind: history.KindDispatched, Row: row, Claim: cmd.Claim})
+	}
 	switch a.Kind {
 	case Completes:
 		cmd.Kind, cmd.Output = history.KindComplete, a.Output
@@ -194,49 +236,60 @@ func (x *runner) file(row history.RowRef, a Answer) {
 	default:
 		return
 	}
-	x.beats[row] = now.Add(a.After)
-	x.agenda.file(now.Add(a.After), reports, cmd)
+	if !token {
+		e.beats[row] = now.Add(a.After)
+	}
+	x.agenda.file(now.Add(a.After), reports, e, cmd)
 }
 
 // handle makes a turn of commands.
-func (x *runner) handle(cmds []history.Command) error {
+func (x *runner) handle(e *member, cmds []history.Command) error {
 	for i := range cmds {
 		x.handed++
 		cmds[i].Ref = uint64(x.handed)
 		cmds[i].Seed = x.o.Start.Seed + uint64(x.handed)<<32
 	}
-	t, err := decide.Handle(x.m, x.r.State, cmds, x.r.Now)
+	t, err := known(x.o.Start.Seed).Handle(e.m, e.r.State, cmds, x.r.Now)
 	if err != nil {
 		return err
 	}
 	for i, reply := range t.Replies {
-		x.beat(cmds[i])
+		e.beat(cmds[i])
 		if reply.Outcome == history.Refused {
 			x.note("%s was refused: %s", title(cmds[i]), reply.Message)
 		}
 	}
-	return x.show(t)
+	return x.apply(e, t)
 }
 
 // beat lets the worker of a new claim be heard until it answers: its heartbeats are not turns of their own.
-func (x *runner) beat(cmd history.Command) {
-	if until, ok := x.beats[cmd.Row]; ok && cmd.Kind == history.KindDispatched {
-		x.r.State.Heard(cmd.Row.Unit, until)
-		delete(x.beats, cmd.Row)
+func (e *member) beat(cmd history.Command) {
+	if until, ok := e.beats[cmd.Row]; ok && cmd.Kind == history.KindDispatched {
+		e.r.State.Heard(cmd.Row.Unit, until)
+		delete(e.beats, cmd.Row)
 	}
 }
 
-// show adds a turn to the run.
-func (x *runner) show(t history.Turn) error {
-	x.offers = t.Offers
+// apply adds a turn to the run of its member, and does what it asks for.
+func (x *runner) apply(e *member, t history.Turn) error {
+	e.offers, e.r.Now = t.Offers, x.r.Now
+	if err := x.show(e, t); err != nil {
+		return err
+	}
+	return x.family(e, t)
+}
+
+// show adds what a turn has recorded.
+func (x *runner) show(e *member, t history.Turn) error {
 	if len(t.Events) == 0 {
 		return nil
 	}
-	views, err := history.Describe(x.shown, t.Seq, t.At, t.FirstEvent, t.Events, x.o.Resource)
+	views, err := history.Describe(e.shown, t.Seq, t.At, t.FirstEvent, t.Events, x.o.Resource)
 	if err != nil {
 		return err
 	}
-	x.r.Turns = append(x.r.Turns, Turn{t.Seq, t.At, t.Events, views})
+	e.r.Turns = append(e.r.Turns, Turn{t.Seq, t.At, t.Events, views})
+	x.r.turns++
 	x.r.events += len(views)
 	for i := range views {
 		for _, d := range views[i].Details {
@@ -277,17 +330,26 @@ const maxListed = 5
 // stuck is the error of an execution that waits for what never comes.
 func (x *runner) stuck() error {
 	var waits []string
-	for _, v := range x.r.State.OpenVisits() {
-		if len(waits) == maxListed {
-			waits = append(waits, "and more")
-			break
+	for _, e := range x.members {
+		for _, v := range e.r.State.OpenVisits() {
+			if len(waits) == maxListed {
+				waits = append(waits, "and more")
+			}
+			if len(waits) < maxListed {
+				waits = append(waits, waitsFor(e, v))
+			}
 		}
-		_, status := v.Unit()
-		what := "an operator's word"
-		if st := taskOf(x.m, v); status != history.UnitUncertain && st != nil && st.Resource != nil {
-			what = st.Resource.Text
-		}
-		waits = append(waits, fmt.Sprintf("%s for %s (%s)", v.Key(), what, status))
 	}
 	return fmt.Errorf("the execution waits for what does not come: %s", strings.Join(waits, ", "))
+}
+
+func waitsFor(e *member, v *history.Visit) string {
+	u, _ := v.View()
+	what := "an operator's word"
+	if st := taskOf(e.m, v); u.Status != history.UnitUncertain && st != nil && st.Resource != nil {
+		what = st.Resource.Text
+	} else if u.Kind == "map" {
+		what = "its executions"
+	}
+	return fmt.Sprintf("%s for %s (%s)", inside(e.within, v.Key()), what, u.Status)
 }

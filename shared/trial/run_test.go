@@ -138,6 +138,67 @@ func TestCompensationsAreAnswered(t *testing.T) {
 	}
 }
 
+// TestATokenIsPassedOnAtOnce: the answer to a task that ends by its token is what is reported with it.
+func TestATokenIsPassedOnAtOnce(t *testing.T) {
+	const document = `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"task:ask.waitForTaskToken","Parameters":{"t.$":"$$.Task.Token"},
+		"Retry":[{"ErrorEquals":["No"]}],"End":true}}}`
+	r, err := play(t, document, `{"tasks":{"task:ask.waitForTaskToken":[{"error":"No","after":"1h"},{"output":5,"after":"1h"}]}}`, Options{})
+	if err != nil || string(r.State.End().Output) != "5" || r.Clock() != 2*time.Hour+time.Second {
+		t.Errorf("%v\n%s", err, story(r))
+	}
+}
+
+// TestExecutionsOfOtherWorkflowsAreAnswered: what starts one gets how it ends from the script, and one that is not waited for
+// needs none.
+func TestExecutionsOfOtherWorkflowsAreAnswered(t *testing.T) {
+	const document = `{"StartAt":"A","States":{
+		"A":{"Type":"Task","Resource":"workflow:ship@2","Next":"B"},
+		"B":{"Type":"Task","Resource":"arn:aws:states:::states:startExecution","Parameters":{"StateMachineArn":"bill"},"ResultPath":null,"Next":"C"},
+		"C":{"Type":"Task","Resource":"workflow:ship@2","End":true}}}`
+	r, err := play(t, document, `{"tasks":{"workflow:ship@2":[{"output":{"n":1},"after":"1m"},{"error":"Lost","cause":"at sea"}]}}`, Options{})
+	if err != nil || r.State.End().Error != "Lost" || r.State.End().Cause != "at sea" || r.Clock() != time.Minute {
+		t.Errorf("%v\n%s", err, story(r))
+	}
+	_, err = play(t, document, `{}`, Options{})
+	if want := `the script has no answer for attempt 1 of A: give one under tasks: "workflow:ship@2" or units: "A"`; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	cleans := strings.Replace(document, `"StartAt":"A",`, `"StartAt":"A","Cleanup":{"StartAt":"Z","States":{"Z":{"Type":"Succeed"}}},`, 1)
+	r, err = play(t, cleans, `{"tasks":{"workflow:ship@2":[{"silent":true}]},"cancel":{"after":"1m"}}`, Options{})
+	if err != nil || r.State.Status() != history.Cancelled || !strings.Contains(story(r), "ChildStopped A\n") {
+		t.Errorf("%v\n%s", err, story(r))
+	}
+}
+
+const distributed = `{"StartAt":"M","States":{"M":{"Type":"Map","MaxConcurrency":2,"ToleratedFailureCount":1,"End":true,
+	"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"T","States":{
+	"T":{"Type":"Task","Resource":"task:t","End":true}}}}}}`
+
+// TestExecutionsOfADistributedMapAreRun: on the clock of the document's own, each with a history of its own.
+func TestExecutionsOfADistributedMapAreRun(t *testing.T) {
+	three := Options{Start: history.Start{Input: []byte("[1,2,3]")}}
+	r, err := play(t, distributed, `{"tasks":{"t":[{"output":7,"after":"1m","times":"always"}]},"units":{"M[1]/T":[{"error":"E","after":"2m"}]}}`, three)
+	if err != nil || string(r.State.End().Output) != `[7,{"Status":"FAILED","Error":"E","Cause":""},7]` || r.Clock() != 2*time.Minute {
+		t.Fatalf("%v\n%s", err, story(r))
+	}
+	if len(r.Children) != 3 || len(r.Children[2].Turns) != 3 || r.Children[2].State.Status() != history.Succeeded {
+		t.Errorf("%d children", len(r.Children))
+	}
+	_, err = play(t, distributed, `{"units":{"M[0]/T":[{"silent":true}]}}`, three)
+	if want := `the script has no answer for attempt 1 of M[1]/T: give one under tasks: "t@1" or units: "M[1]/T"`; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	r, err = play(t, distributed, `{"tasks":{"t":[{"absent":true,"times":"always"}]},"cancel":{"after":"1m"}}`, three)
+	if err != nil || r.State.Status() != history.Cancelled || r.Children[1].State.Status() != history.Cancelled {
+		t.Errorf("%v\n%s", err, story(r))
+	}
+	_, err = play(t, distributed, `{"tasks":{"t":[{"silent":true,"times":"always"}]}}`, three)
+	if want := "the execution waits for what does not come: M for its executions (waiting), M[0]/T for task:t (dispatched), " +
+		"M[1]/T for task:t (dispatched)"; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	const loop = `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"A"}}}`
 	const grows = `{"StartAt":"A","States":{"A":{"Type":"Pass","Result":"0123456789","ResultPath":"$.x","Next":"A"}}}`

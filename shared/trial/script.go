@@ -18,7 +18,7 @@ import (
 //	    - output: {receipt: r-1}
 //	      times: always           # or how often; once where it is left out
 //	units:                        # by unit key, before the tasks
-//	  Ship[0]/Pack: [{silent: true}]
+//	  Ship[0]/Pack: [{silent: true}]         # also of an iteration that is an execution
 //	signals:                      # after is the time from the start
 //	  - {name: approved, after: 1h, payload: {by: ann}}
 //	resolve:                      # an operator's word on a unit that is uncertain
@@ -84,7 +84,7 @@ type NoAnswerError struct {
 }
 
 func (e *NoAnswerError) Error() string {
-	why := fmt.Sprintf("give one under tasks: %q or units: %q", e.Task, e.Offer.Unit)
+	why := fmt.Sprintf("give one under tasks: %q or units: %q", e.Task, e.Offer.Path())
 	if e.Used != "" {
 		why = fmt.Sprintf("the %d under %s are used up", e.Count, e.Used)
 	}
@@ -92,13 +92,13 @@ func (e *NoAnswerError) Error() string {
 	if e.Offer.Redelivery > 0 {
 		which += fmt.Sprintf(", redelivery %d,", e.Offer.Redelivery)
 	}
-	return fmt.Sprintf("the script has no answer for %s of %s: %s", which, e.Offer.Unit, why)
+	return fmt.Sprintf("the script has no answer for %s of %s: %s", which, e.Offer.Path(), why)
 }
 
 // Answer implements World.
 func (s *Script) Answer(o Offer) (Answer, error) {
 	missing := &NoAnswerError{Offer: o, Task: taskKey(o.State.Resource)}
-	a := s.units[string(o.Unit)]
+	a := s.units[o.Path()]
 	if a == nil {
 		a = s.tasks[missing.Task]
 	}

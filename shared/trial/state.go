@@ -133,7 +133,10 @@ func (t *stateTrial) machine(st *definition.State) *definition.Machine {
 	alone := t.p.around(st, t.q)
 	if st.Type == definition.Parallel || st.Type == definition.Map || st.Type == definition.Task {
 		alone.Type, alone.Branches, alone.Processor = definition.Task, nil, nil
-		alone.Resource = &definition.Resource{Kind: definition.ResourceWorker, Text: "task:mock", Contract: history.Contract{Task: "mock", Version: 1}}
+		alone.Resource = &definition.Resource{
+			Kind: definition.ResourceWorker, Text: "task:mock", Contract: history.Contract{Task: "mock", Version: 1},
+			Token: st.Resource != nil && st.Resource.Token,
+		}
 	}
 	states := []*definition.State{alone}
 	known := map[string]bool{}
@@ -202,7 +205,7 @@ func (t *stateTrial) run() (*StateResult, error) {
 			}
 			retries++
 		}
-		if turn, err = decide.Handle(t.m, s, []history.Command{t.next()}, max(s.At(), s.WakeAt())); err != nil {
+		if turn, err = known(1).Handle(t.m, s, []history.Command{t.next()}, max(s.At(), s.WakeAt())); err != nil {
 			return nil, err
 		}
 		if len(turn.Events) == 0 {
@@ -213,14 +216,18 @@ func (t *stateTrial) run() (*StateResult, error) {
 
 // next is the command that takes the state further: the end of its pause or wait, or what its work comes to.
 func (t *stateTrial) next() history.Command {
-	v := t.s.Unit(t.s.OpenUnits()[0].Key)
-	if !v.HasRow() {
+	open := t.s.OpenVisits()
+	if len(open) == 0 || !open[0].HasRow() {
 		return history.Command{Kind: history.KindTimer}
 	}
-	if f := t.p.failure(t.q); f != nil {
-		return history.Command{Kind: history.KindFail, Row: v.Row(), Failure: f}
+	row, ok := open[0].TokenRow()
+	if !ok {
+		row = open[0].Row()
 	}
-	return history.Command{Kind: history.KindComplete, Row: v.Row(), Output: t.q.Mock.Result}
+	if f := t.p.failure(t.q); f != nil {
+		return history.Command{Kind: history.KindFail, Row: row, Failure: f}
+	}
+	return history.Command{Kind: history.KindComplete, Row: row, Output: t.q.Mock.Result}
 }
 
 // read takes from a turn what it tells of the state.
@@ -278,15 +285,6 @@ func (t *stateTrial) left() {
 		return
 	}
 	t.r.Error, t.r.Cause, t.r.Retrier = "", "", -1
-}
-
-func detail(v history.View, name string) []byte {
-	for _, d := range v.Details {
-		if d.Name == name {
-			return d.Value
-		}
-	}
-	return nil
 }
 
 func (t *stateTrial) finish() *StateResult {

@@ -115,6 +115,17 @@ func TestState(t *testing.T) {
 			`FAILED error=States.DataLimitExceeded cause=The state/task 'StateName' returned a result with a size exceeding the maximum number of bytes service limit.`},
 		{"signal", StateRequest{Text: []byte(`{"Type":"Task","Resource":"signal:s","End":true}`), Mock: result("7")}, `SUCCEEDED output=7`},
 
+		{"token", StateRequest{Text: []byte(`{"Type":"Task","Resource":"task:t.waitForTaskToken","Parameters":{"t.$":"$$.Task.Token"},"End":true}`), Mock: result("7")},
+			`SUCCEEDED output=7`},
+		{"token failed", StateRequest{Text: []byte(`{"Type":"Task","Resource":"task:t.waitForTaskToken","Parameters":{"t.$":"$$.Task.Token"},"End":true}`), Mock: fails("E", "c")},
+			`FAILED error=E cause=c`},
+		{"token that nobody has", StateRequest{Text: []byte(`{"Type":"Task","Resource":"task:t","Parameters":{"t.$":"$$.Task.Token"},"End":true}`), Mock: result("7"), Context: []byte("{}")},
+			`FAILED error=States.Runtime cause=The JSONPath '$$.Task.Token' specified for the field 't.$' could not be found in the input '{}'`},
+		{"child", StateRequest{Text: []byte(`{"Type":"Task","Resource":"workflow:ship@1","End":true}`), Mock: result("7")}, `SUCCEEDED output=7`},
+		{"distributed map", StateRequest{Text: []byte(strings.Replace(mapped, `"ItemProcessor":{`,
+			`"ItemBatcher":{"MaxItemsPerBatch":2},"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},`, 1)),
+			Input: []byte(`{"list":[1,2]}`), Mock: result("[1,2]"), Failures: 1}, `SUCCEEDED output=[1,2]`},
+
 		{"compensated", StateRequest{Text: []byte(`{"Type":"Task","Resource":"task:t","End":true,"Compensate":{"Resource":"task:u","Parameters":{"r.$":"$.Result","v.$":"$v"}}}`), Mock: result("7"), Variables: []byte(`{"v":1}`)},
 			`SUCCEEDED output=7 undo={"r":7,"v":1}`},
 		{"not compensated", StateRequest{Text: []byte(`{"Type":"Task","Resource":"task:t","End":true,"Compensate":{"Resource":"task:u"},"Catch":[{"ErrorEquals":["States.ALL"],"Compensate":true,"Next":"C"}]}`), Mock: fails("E", "c")},
@@ -183,7 +194,8 @@ func TestStateOfADocument(t *testing.T) {
 func TestStateRefuses(t *testing.T) {
 	task := []byte(`{"Type":"Task","Resource":"task:t","End":true}`)
 	pass := []byte(`{"Type":"Pass","End":true}`)
-	writes := strings.Replace(mapped, `"End":true,`, `"End":true,"ResultWriter":{},`, 1)
+	writes := strings.NewReplacer(`"ToleratedFailureCount":1,`, `"ResultWriter":{},`,
+		`"ItemProcessor":{`, `"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},`).Replace(mapped)
 	for _, c := range []struct {
 		q    StateRequest
 		want string

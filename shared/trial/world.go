@@ -21,10 +21,25 @@ type Offer struct {
 	// Input is what the worker gets, as JSON.
 	Input      []byte
 	Redelivery int
+	// Within is the iteration of a distributed Map whose execution the offer is of, such as "Ship[3]"; empty for the document's
+	// own execution.
+	Within history.UnitKey
+}
+
+// Path is the unit, with the iteration that it is within.
+func (o *Offer) Path() string { return string(inside(o.Within, o.Unit)) }
+
+// inside is a unit key as it is written within an iteration.
+func inside(within, unit history.UnitKey) history.UnitKey {
+	if within == "" {
+		return unit
+	}
+	return within + "/" + unit
 }
 
 // Answer is what a worker does with an offer. Every worker but an absent one claims it at once, and beats until it
-// answers.
+// answers. A task that ends by its token is passed on at once: the answer is what is reported with the token. For a Task
+// that starts an execution of another workflow, which is not run, it is how that ends.
 type Answer struct {
 	Kind AnswerKind
 	// After is the time from the claim to the answer.

@@ -127,8 +127,8 @@ type SignalPath struct {
 type Unit struct {
 	Key   string `json:"key"`
 	State string `json:"state"`
-	// Kind is "task", "compensation" (undoes a task that has succeeded), "child" (an execution), "signal", "wait", or "retry" for a Parallel or Map
-	// that pauses before another try.
+	// Kind is "task", "compensation" (undoes a task that has succeeded), "child" (an execution), "map" (a distributed Map),
+	// "signal", "wait", or "retry" for a Parallel or Map that pauses before another try.
 	Kind string `json:"kind"`
 	// Status is "queued", "dispatched" (a worker has it), "waiting" (for a signal, a time, a child, or a report with a token that
 	// was passed on), "retrying" (pauses before the next attempt), "stopping" (a child that is not wanted any more has not ended
@@ -138,7 +138,10 @@ type Unit struct {
 	Version int    `json:"version,omitempty"`
 	Signal  string `json:"signal,omitempty"`
 	// Child is the id of the execution that a unit of kind "child" waits for.
-	Child      string `json:"child,omitempty"`
+	Child string `json:"child,omitempty"`
+	// Running is how many executions of a distributed Map run, Failed how many of its items have failed.
+	Running    int    `json:"running,omitempty"`
+	Failed     int    `json:"failed,omitempty"`
 	Attempt    int    `json:"attempt,omitempty"`
 	Redelivery int    `json:"redelivery,omitempty"`
 	Worker     string `json:"worker,omitempty"`
