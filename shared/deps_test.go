@@ -43,7 +43,7 @@ var rules = map[string]rule{
 	"shared/wire":       {"what clients import: nothing but the standard library", nil},
 	"shared/worker":     {"a library for users: the wire types and nothing else of ours", []string{"shared/wire", uuid}},
 	"migrations":        {"the schema", []string{pgx}},
-	"shared/store":      {"SQL only; it decides nothing", []string{"migrations", "shared/history", pgx, uuid, sync}},
+	"shared/store":      {"SQL only; it decides nothing", []string{"migrations", "shared/history", "shared/schedule", pgx, uuid, sync}},
 	"shared/frontend": {"a process that owns nothing; it knows no HTTP",
 		[]string{"shared/auth", "shared/decide", "shared/definition", "shared/expr", "shared/history", "shared/store", "shared/telemetry", "shared/wire", uuid, sync}},
 	"shared/node": {"a process that owns partitions; it knows no HTTP",

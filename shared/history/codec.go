@@ -190,6 +190,8 @@ type rowStart struct {
 	MachineID string     `json:"mid,omitempty"`
 	Processor string     `json:"of,omitempty"`
 	Parent    *rowParent `json:"up,omitempty"`
+
+	Occurrence *rowOccurrence `json:"occ,omitempty"`
 }
 
 // rowParent is a Parent as JSON.
@@ -203,11 +205,22 @@ type rowParent struct {
 	Waits     bool        `json:"w,omitempty"`
 }
 
+// rowOccurrence is an Occurrence as JSON.
+type rowOccurrence struct {
+	ID       OccurrenceID `json:"id"`
+	Schedule string       `json:"s"`
+	Instant  Time         `json:"at"`
+	Trigger  string       `json:"by"`
+	Retry    int          `json:"r,omitempty"`
+	Token    int64        `json:"f,omitempty"`
+}
+
 func (s *Start) row() rowStart {
 	return rowStart{
 		Behaviour: s.Behaviour, Namespace: s.Namespace, Name: s.Name, Workflow: s.Workflow, Version: s.Version,
 		Hash: s.Hash, Timeout: s.Timeout, RequestID: s.RequestID, Trace: s.Trace,
 		ContextID: s.ContextID, MachineID: s.MachineID, Processor: s.Processor, Parent: (*rowParent)(s.Parent),
+		Occurrence: (*rowOccurrence)(s.Occurrence),
 	}
 }
 
@@ -216,5 +229,6 @@ func (r *rowStart) start() *Start {
 		Behaviour: r.Behaviour, Namespace: r.Namespace, Name: r.Name, Workflow: r.Workflow, Version: r.Version,
 		Hash: r.Hash, Timeout: r.Timeout, RequestID: r.RequestID, Trace: r.Trace,
 		ContextID: r.ContextID, MachineID: r.MachineID, Processor: r.Processor, Parent: (*Parent)(r.Parent),
+		Occurrence: (*Occurrence)(r.Occurrence),
 	}
 }

@@ -54,6 +54,8 @@ type Command struct {
 	Signal string
 	// Reason is free text: cancel, uncertain, lost.
 	Reason string
+	// Terminate ends the execution at once, without undoing anything and without Cleanup: cancel.
+	Terminate bool
 	// Resolution is the operator's word on an uncertain unit: one of the Resolve constants.
 	Resolution string
 	// RequestID is recorded in the event, so that a sender whose commit had an unknown outcome can be answered.
@@ -109,7 +111,9 @@ type Start struct {
 	Processor string
 	// Parent is the execution that has started this one, nil where none has.
 	Parent *Parent
-	Seed   uint64
+	// Occurrence is what a schedule has started the execution for, nil where no schedule has.
+	Occurrence *Occurrence
+	Seed       uint64
 }
 
 // Parent is an execution that has started another one.
@@ -125,4 +129,15 @@ type Parent struct {
 	Depth int
 	// Waits tells that the parent waits for the end, and stops the child when it does not want it any more.
 	Waits bool
+}
+
+// Occurrence is one try of an occurrence of a schedule.
+type Occurrence struct {
+	ID       OccurrenceID
+	Schedule string // its id for clients
+	Instant  Time   // the nominal one
+	Trigger  string // cron, manual or backfill
+	Retry    int    // 0 for the first try
+	// Token is the fencing token of the key that is held until the end, zero where none is.
+	Token int64
 }

@@ -25,6 +25,9 @@ type (
 	Seq int32
 	// EventID numbers the events of an execution: 1, 2, 3, ... over all its turns.
 	EventID int64
+	// ScheduleID is the internal number of a schedule, OccurrenceID that of one of its occurrences.
+	ScheduleID   int64
+	OccurrenceID int64
 	// UnitKey names one schedulable thing inside an execution: the path of state names with indexes, such as
 	// "Ship[3]/Pack"; a state that is visited again in the same scope gets "#2", "#3", ...
 	UnitKey string

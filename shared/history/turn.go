@@ -40,6 +40,8 @@ type Turn struct {
 	// it runs still.
 	End  *End
 	Told *Parent
+	// Settles is the occurrence that ends with the execution, zero for none.
+	Settles OccurrenceID
 	// Snapshot is the encoded state after the turn when one is due, else nil.
 	Snapshot []byte
 	// Replies answer the direct commands of this turn, by Command.Ref, after the commit.

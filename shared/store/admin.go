@@ -32,6 +32,9 @@ var (
 	cleanKeysSQL       = query("clean_keys")
 	cleanQueueFlagsSQL = query("clean_queue_flags")
 	cleanEndFlagsSQL   = query("clean_end_flags")
+
+	cleanOccurrencesSQL = query("clean_occurrences")
+	cleanEventsSQL      = query("clean_events")
 )
 
 // Settings reads them.
@@ -79,6 +82,9 @@ type Cleaned struct {
 	Nodes    int
 	Keys     int
 	Flags    int
+	// Occurrences are those that have ended longer ago than their schedules keep them; Events is what happened to schedules.
+	Occurrences int
+	Events      int
 }
 
 // Clean removes rows that nobody needs. One cleaner works at a time.
@@ -97,6 +103,8 @@ func (s *Store) Clean(ctx context.Context, c Cleaning) (Cleaned, error) {
 	p.count(cleanQueueFlagsSQL, args{"now": s.now()}, &out.Flags)
 	var ends int
 	p.count(cleanEndFlagsSQL, args{"now": s.now()}, &ends)
+	p.count(cleanOccurrencesSQL, limit, &out.Occurrences)
+	p.count(cleanEventsSQL, limit, &out.Events)
 	p.commit()
 	err := p.run(ctx)
 	var pg *pgconn.PgError

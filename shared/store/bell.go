@@ -22,6 +22,7 @@ type Bells struct {
 	Inbox       []history.Partition   // an entry, a timer or the partition itself is there for its owner
 	InboxOf     []history.ExecutionID // the same, for the owners of the partitions of executions
 	Definitions bool                  // a version was published
+	Schedules   bool                  // there is something to do for schedules
 }
 
 var (
@@ -67,11 +68,12 @@ func (b *Bells) Join(o Bells) {
 	b.Inbox = append(b.Inbox, o.Inbox...)
 	b.InboxOf = append(b.InboxOf, o.InboxOf...)
 	b.Definitions = b.Definitions || o.Definitions
+	b.Schedules = b.Schedules || o.Schedules
 }
 
 // Empty tells whether there is nothing to ring.
 func (b *Bells) Empty() bool {
-	return len(b.Tasks)+len(b.Ended)+len(b.Replies)+len(b.Inbox)+len(b.InboxOf) == 0 && !b.Definitions
+	return len(b.Tasks)+len(b.Ended)+len(b.Replies)+len(b.Inbox)+len(b.InboxOf) == 0 && !b.Definitions && !b.Schedules
 }
 
 // Ring rings bells that no commit carries.
@@ -97,7 +99,8 @@ func (p *pipeline) ring(b Bells) {
 	p.exec(ringSQL, args{
 		"fence": int32(b.From), "tasks": tasks, "versions": versions,
 		"partitions": int16s(b.Inbox), "executions": int64s(b.InboxOf), "ended": int64s(b.Ended),
-		"reply_executions": executions, "reply_entries": entries, "definitions": b.Definitions, "now": p.store.now(),
+		"reply_executions": executions, "reply_entries": entries, "definitions": b.Definitions, "schedules": b.Schedules,
+		"now": p.store.now(),
 	})
 }
 
@@ -142,6 +145,7 @@ const (
 	BellEnded                // Execution has ended
 	BellReply                // Entry was answered
 	BellDefinitions          // look at the generation of the definitions
+	BellSchedules            // look at what is due for schedules
 )
 
 // Bell is one notification for this node.
@@ -155,6 +159,7 @@ type Bell struct {
 // after a blank, what it is about.
 var channels = map[string]BellKind{
 	"orrery_inbox": BellInbox, "orrery_tasks": BellTasks, "orrery_done": BellEnded, "orrery_definitions": BellDefinitions,
+	"orrery_schedules": BellSchedules,
 }
 
 // Listen hears the bells for a node until the context ends or the connection breaks; it returns the cause. It needs a

@@ -19,6 +19,8 @@ type itemColumns struct {
 	settled   settleColumns
 	offers    offerColumns // of executions that exist; those of new ones are with their starts
 	consumed  consumedColumns
+	// occurrences end with the executions that they have started.
+	occurrences settledColumns
 }
 
 func columnsOfItems(fence history.FenceNumber, items []Item) *itemColumns {
@@ -44,6 +46,9 @@ func (c *itemColumns) add(index int, it *Item) {
 		return
 	case t.End != nil:
 		c.endings = append(c.endings, int64(t.Execution))
+		if t.Settles != 0 {
+			c.occurrences.addTurn(t)
+		}
 	}
 	c.turns.add(t)
 	c.told.add(it)

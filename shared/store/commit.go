@@ -50,6 +50,9 @@ type NewExecution struct {
 	// InputHash tells starts of the same name apart: 1 to 32 bytes of the caller's choice.
 	InputHash []byte
 	Trace     string // W3C traceparent, empty for none
+	// Occurrence is what a schedule has started it for, Token the fencing token of its key; zero for none.
+	Occurrence history.OccurrenceID
+	Token      int64
 }
 
 // Started is what became of the start of one execution.
@@ -96,6 +99,7 @@ var (
 //	settle, offers  the task queue (I6, I7)
 //	consume         the inbox (I6)
 //	leftovers       the inboxes of executions that end
+//	settle_runs     the occurrences that have started them, and their keys
 //	commit
 //	ring            who waits
 //
@@ -210,6 +214,9 @@ func (c *itemColumns) write(p *pipeline) *[]startedRow {
 	}
 	if len(c.endings) > 0 {
 		p.exec(leftoversSQL, args{"executions": c.endings, "now": p.store.now()})
+	}
+	if len(c.occurrences.occurrences) > 0 {
+		p.exec(settleRunsSQL, c.occurrences.args(p.store))
 	}
 	return started
 }

@@ -27,6 +27,10 @@ var (
 	ErrConflict = errors.New("transaction conflict")
 	// ErrRefused: the database refuses a value or a row; nothing was written, and trying again is useless.
 	ErrRefused = errors.New("value refused")
+	// ErrChanged: what is to be changed is not as the caller knows it any more. Read it and try again.
+	ErrChanged = errors.New("changed meanwhile")
+	// ErrKeySlots: other schedules share the key and say another number of slots.
+	ErrKeySlots = errors.New("the key has another number of slots")
 	// ErrDirectOnly: the call needs a store that was opened with Options.Direct.
 	ErrDirectOnly = errors.New("needs a direct connection")
 )

@@ -114,10 +114,13 @@ type Beat struct {
 	// tells which have a row.
 	Waiting []Queue
 	Marks   *Marks // where to look in the queues; nil for from their start
-	// InboxFrom and UnnoticedFrom: below them nothing is open in the node's partitions. WakeFrom: no timer is earlier.
+	// InboxFrom and UnnoticedFrom: below them nothing is open in the node's partitions. WakeFrom: no timer is earlier, and nothing
+	// of a schedule.
 	InboxFrom     history.InboxID
 	UnnoticedFrom history.TaskID
 	WakeFrom      history.Time
+	// ScheduleLevel is what the node knows of the definitions of schedules; zero for one that leaves schedules to others.
+	ScheduleLevel int
 }
 
 // Standing is how a node's incarnation stands.
@@ -147,6 +150,8 @@ type Pulse struct {
 	Inbox     history.InboxID
 	Unnoticed history.TaskID
 	WakeAt    history.Time
+	// SchedulesAt is when schedules have something to do, be it now or passed; zero for never.
+	SchedulesAt history.Time
 	// Queued has the indexes into Beat.Waiting of queues with a row.
 	Queued []int
 	// Gone are touched sessions that do not exist.
@@ -185,6 +190,7 @@ type pulseRow struct {
 	Inbox       int64
 	Unnoticed   int64
 	WakeAt      pgtype.Timestamptz
+	SchedulesAt pgtype.Timestamptz
 	Queued      []int32
 	Gone        []string
 }
@@ -212,6 +218,7 @@ func (s *Store) heartbeat(ctx context.Context, b Beat, write, look bool) (Pulse,
 		"look_languages": ranges.languages, "from_ranks": ranges.fromRanks, "from_ids": ranges.fromIDs,
 		"last_ranks": ranges.lastRanks, "look_queues": ranges.queues,
 		"inbox_from": int64(b.InboxFrom), "unnoticed_from": int64(b.UnnoticedFrom), "wake_from": b.WakeFrom.Time(),
+		"schedule_level": int32(b.ScheduleLevel),
 	})
 	if err != nil {
 		return Pulse{}, err
@@ -226,7 +233,7 @@ func (r *pulseRow) pulse(gone []string) Pulse {
 	out := Pulse{
 		Now: instant(r.Now), Standing: Standing(r.Standing), Owners: r.Owners, Definitions: r.Definitions,
 		Behaviour: int(r.Behaviour), Inbox: history.InboxID(r.Inbox), Unnoticed: history.TaskID(r.Unnoticed),
-		WakeAt: instant(r.WakeAt), Gone: append(gone, r.Gone...),
+		WakeAt: instant(r.WakeAt), SchedulesAt: instant(r.SchedulesAt), Gone: append(gone, r.Gone...),
 	}
 	for _, n := range r.Nodes {
 		out.Nodes = append(out.Nodes, Node{

@@ -104,6 +104,8 @@ type startColumns struct {
 	wakes       []*time.Time
 	statuses    []*int16
 	parents     []int64 // zero for none
+	occurrences []*int64
+	tokens      []*int64
 	offers      offerColumns
 }
 
@@ -122,6 +124,8 @@ func (c *startColumns) add(index int, it *Item) {
 	c.wakes = append(c.wakes, wake)
 	c.statuses = append(c.statuses, status)
 	c.parents = append(c.parents, int64(it.parent))
+	c.occurrences = append(c.occurrences, positive(int64(n.Occurrence)))
+	c.tokens = append(c.tokens, positive(n.Token))
 	for i := range t.Offers {
 		c.offers.add(int64(len(c.items)), t.At, &t.Offers[i])
 	}
@@ -132,5 +136,6 @@ func (c *startColumns) args(fence history.FenceNumber) args {
 	a["namespaces"], a["names"], a["definitions"], a["partitions"] = c.namespaces, c.names, c.definitions, c.partitions
 	a["input_hashes"], a["traces"], a["ats"], a["events"] = c.hashes, c.traces, c.ats, c.events
 	a["wakes"], a["statuses"], a["parents"] = c.wakes, c.statuses, c.parents
+	a["occurrences"], a["tokens"] = c.occurrences, c.tokens
 	return a
 }

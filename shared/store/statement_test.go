@@ -168,7 +168,7 @@ func TestWritesAreChecked(t *testing.T) {
 	}
 	files := statementFiles(t)
 	names := map[string]string{} // variable -> file
-	for _, f := range []string{"commit.go", "start.go", "ownership.go"} {
+	for _, f := range []string{"commit.go", "start.go", "ownership.go", "runs.go"} {
 		b, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)

@@ -99,6 +99,37 @@ select
               and not exists (select from orrery.blocked b where b.execution = e.id)
             order by e.wake_at
             limit 1) e) as wake_at,
+    case when @look and @schedule_level::integer > 0 then (
+        select min(x.at)
+        from (
+            (select s.next_at as at
+             from orrery.schedule s
+             where s.next_at >= @wake_from::timestamptz and s.level <= @schedule_level::integer
+             order by s.next_at, s.id
+             limit 1)
+            union all
+            (select o.look_at
+             from orrery.occurrence o
+             where not o.direct and o.look_at >= @wake_from::timestamptz
+             order by o.look_at
+             limit 1)
+            union all
+            (select o.look_at
+             from orrery.occurrence o
+             where o.direct and o.look_at >= @wake_from::timestamptz
+             order by o.look_at
+             limit 1)
+            union all
+            (select o.deadline_at
+             from orrery.occurrence o
+             where o.deadline_at >= @wake_from::timestamptz and o.status = 'pending'
+             order by o.deadline_at
+             limit 1)
+            union all
+            (select coalesce(@now::timestamptz, now())
+             from orrery.singleton k
+             where k.wanted and k.held < k.slots
+             limit 1)) x) end as schedules_at,
     array(
         select distinct r.queue
         from ranges r

@@ -32,6 +32,10 @@ bells as (
     select 'orrery_definitions', n.fence, ''
     from orrery.node n
     where @definitions and n.ended is null
+    union all
+    select 'orrery_schedules', n.fence, ''
+    from orrery.node n
+    where @schedules and n.ended is null
 )
 select pg_notify(channel, fence || ' ' || about)
 from bells

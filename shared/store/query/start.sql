@@ -4,15 +4,17 @@ with given as materialized (
     select g.*, nextval('orrery.execution_id_seq') as id, (now() at time zone 'utc')::date as born
     from unnest(@namespaces::integer[], @names::text[], @definitions::bigint[], @partitions::smallint[],
                 @input_hashes::bytea[], @traces::text[], @ats::timestamptz[], @events::text[], @wakes::timestamptz[],
-                @statuses::smallint[], @parents::bigint[])
+                @statuses::smallint[], @parents::bigint[], @occurrences::bigint[], @tokens::bigint[])
          with ordinality
-         as g (namespace, name, definition, partition, input_hash, trace, at, events, wake_at, status, parent, place)
+         as g (namespace, name, definition, partition, input_hash, trace, at, events, wake_at, status, parent, occurrence,
+               fencing_token, place)
 ),
 started as (
     insert into orrery.execution (
-        id, namespace, name, definition, partition, input_hash, trace, started_at, born, last_seq, wake_at, status, ended_at)
+        id, namespace, name, definition, partition, input_hash, trace, started_at, born, last_seq, wake_at, status, ended_at,
+        occurrence, fencing_token)
     select id, namespace, name, definition, partition, input_hash, trace, at, born, 1, wake_at, coalesce(status, 1),
-           case when status is not null then at end
+           case when status is not null then at end, occurrence, fencing_token
     from given
     order by namespace, name
     on conflict (namespace, name) do nothing
