@@ -352,15 +352,19 @@ func (d *decider) signal(cmd *history.Command) answer {
 	return applied(id)
 }
 
-// cancel ends the execution. One that is being unwound ends anyway.
+// cancel ends the execution. One that is being unwound ends anyway, and is only hurried.
 func (d *decider) cancel(cmd *history.Command) answer {
-	if d.s.Unwinding() {
+	if d.s.Unwinding() && !cmd.Terminate {
 		return answer{outcome: history.Duplicate}
 	}
 	reason := clip(cmd.Reason, maxCause)
 	id := d.emit(history.Event{
 		Type: history.EventCancelling, Scope: history.MainScope, Cause: reason, RequestID: clip(cmd.RequestID, maxCode),
 	})
+	if cmd.Terminate {
+		d.terminate(reason)
+		return applied(id)
+	}
 	d.end(history.Cancelled, failure{cause: reason})
 	return applied(id)
 }

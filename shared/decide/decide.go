@@ -228,6 +228,9 @@ func (d *decider) finish() {
 		if p := d.s.Start().Parent; p != nil && p.Waits {
 			d.t.Told = p
 		}
+		if o := d.s.Start().Occurrence; o != nil {
+			d.t.Settles = o.ID
+		}
 	}
 	d.t.Events = slices.Clip(d.t.Events)
 }

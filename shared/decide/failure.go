@@ -227,12 +227,22 @@ func aborts(events []history.Event, c *history.Scope) []history.Event {
 
 // end ends the execution without success: at once, or by unwinding it where there is something to undo or to clean up.
 func (d *decider) end(status history.Status, f failure) {
-	for _, v := range d.s.OpenVisits() {
-		d.touch(v)
-	}
 	ev := history.Event{Type: history.EventEnded, Scope: history.MainScope, Status: status}
 	if d.m.Cleanup != nil || d.s.MayUndoAny() {
 		ev.Type = history.EventUnwinding
 	}
-	d.emit(d.failing(ev, f))
+	d.stop(d.failing(ev, f))
+}
+
+// terminate ends the execution at once, whatever there is to undo or to clean up.
+func (d *decider) terminate(reason string) {
+	d.stop(history.Event{Type: history.EventEnded, Scope: history.MainScope, Status: history.Cancelled, Cause: reason})
+}
+
+// stop takes away what workers have in hand.
+func (d *decider) stop(ev history.Event) {
+	for _, v := range d.s.OpenVisits() {
+		d.touch(v)
+	}
+	d.emit(ev)
 }

@@ -61,6 +61,9 @@ func (d *decider) contextObject(p place) *expr.Object {
 			expr.Member{Name: "Name", Value: start.Workflow},
 		)},
 	)
+	if start.Occurrence != nil {
+		o.Set("Schedule", scheduleObject(start.Occurrence))
+	}
 	state := expr.NewObject(
 		expr.Member{Name: "Name", Value: p.state},
 		expr.Member{Name: "EnteredTime", Value: timestamp(p.at)},
@@ -100,6 +103,21 @@ func (d *decider) machineID(workflow string) string {
 		return head + ":stateMachine:" + workflow
 	}
 	return start.Namespace + "/" + workflow
+}
+
+// scheduleObject shows what a schedule has started the execution for. The fencing token is there where a key is held, so
+// that the work can fence what it writes to.
+func scheduleObject(o *history.Occurrence) *expr.Object {
+	object := expr.NewObject(
+		expr.Member{Name: "Id", Value: o.Schedule},
+		expr.Member{Name: "Instant", Value: timestamp(o.Instant)},
+		expr.Member{Name: "Trigger", Value: o.Trigger},
+		expr.Member{Name: "Retry", Value: expr.NumberOf(int64(o.Retry))},
+	)
+	if o.Token != 0 {
+		object.Set("FencingToken", expr.NumberOf(o.Token))
+	}
+	return object
 }
 
 // itemObject shows the innermost iteration around a scope; nil where there is none.

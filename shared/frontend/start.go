@@ -45,7 +45,7 @@ func (f *Frontend) begin(ctx context.Context, c auth.Call, q wire.StartRequest) 
 	if err != nil {
 		return wire.Execution{}, false, notFound(err, noWorkflow, workflowName(q.Workflow, q.Version))
 	}
-	item, err := f.firstTurn(c, q, def, now, cl.Behaviour)
+	item, err := f.firstTurn(c, q, def, now, cl.Behaviour, nil)
 	if err != nil {
 		return wire.Execution{}, false, err
 	}
@@ -60,9 +60,12 @@ func (f *Frontend) begin(ctx context.Context, c auth.Call, q wire.StartRequest) 
 	return startedAs(q, item, def, s)
 }
 
-// firstTurn decides the first turn of the execution that q asks for. Namespace, partition and epoch of the item are left
-// to the caller. behaviour is the cluster's level: a process that knows a higher one writes at the cluster's.
-func (f *Frontend) firstTurn(c auth.Call, q wire.StartRequest, def store.Definition, now history.Time, behaviour int) (store.Item, error) {
+// firstTurn decides the first turn of the execution that q asks for, o is what a schedule asks for it for. Namespace, partition
+// and epoch of the item are left to the caller. behaviour is the cluster's level: a process that knows a higher one writes at the
+// cluster's.
+func (f *Frontend) firstTurn(
+	c auth.Call, q wire.StartRequest, def store.Definition, now history.Time, behaviour int, o *history.Occurrence,
+) (store.Item, error) {
 	machine, err := f.machines.parse(def.Hash, def.Document)
 	if err != nil {
 		return store.Item{}, err
@@ -71,14 +74,16 @@ func (f *Frontend) firstTurn(c auth.Call, q wire.StartRequest, def store.Definit
 	_, turn, err := decide.Start(machine, 0, history.Start{
 		Namespace: c.Namespace, Name: name, Workflow: def.Name, Version: def.Version, Hash: def.Hash, Input: q.Input,
 		Behaviour: min(behaviour, history.BehaviourLevel), Timeout: q.TimeoutMS, RequestID: c.RequestID,
-		Trace: c.TraceParent, Seed: rand.Uint64(),
+		Trace: c.TraceParent, Occurrence: o, Seed: rand.Uint64(),
 	}, now)
 	if err != nil {
 		return store.Item{}, failed("decide the first turn of "+name, err)
 	}
-	return store.Item{Turn: &turn, New: &store.NewExecution{
-		Name: name, Definition: def.ID, InputHash: inputHash(q), Trace: c.TraceParent,
-	}}, nil
+	n := &store.NewExecution{Name: name, Definition: def.ID, InputHash: inputHash(q), Trace: c.TraceParent}
+	if o != nil {
+		n.Occurrence, n.Token = o.ID, o.Token
+	}
+	return store.Item{Turn: &turn, New: n}, nil
 }
 
 // startedAs is the answer to a start whose first turn was written, or whose name was taken.

@@ -182,6 +182,7 @@ func (r *entryRow) entry() Entry {
 			Status: history.Status(r.Status), At: instant(r.EndedAt),
 		},
 	}
+	e.Command.Terminate = e.Command.Kind == history.KindCancel && r.Final
 	if r.Error != nil {
 		e.Command.Failure = &history.Failure{
 			Code: *r.Error, Message: r.Cause, NonRetryable: r.Final, Details: bytes(r.Details),

@@ -96,6 +96,9 @@ func (s *Store) send(ctx context.Context, m Message) ([]sentRow, error) {
 	cmd := &m.Command
 	ended := cmd.Kind == history.KindRedrive
 	f := failureOf(cmd.Failure)
+	if cmd.Terminate {
+		f.final = &cmd.Terminate
+	}
 	hash := m.KeyHash
 	if hash == nil {
 		hash = []byte{}

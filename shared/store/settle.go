@@ -107,11 +107,10 @@ func (c *settledColumns) args(s *Store) args {
 // maxReason bounds what is kept of a reason, in bytes.
 const maxReason = 2000
 
+// clip makes a text of people or of somebody's answer fit for the database: bounded, valid and without NUL.
 func clip(s string) string {
-	if len(s) <= maxReason {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxReason], "")
+	s = strings.ToValidUTF8(s[:min(len(s), maxReason)], "")
+	return strings.ReplaceAll(s, "\x00", "")
 }
 
 // outcomeOf is what the end of an execution means for its occurrence.

@@ -98,8 +98,48 @@ type Health struct {
 	InboxDepth int64 `json:"inbox_depth"`
 	// InboxOldestAgeMS is the age of the oldest entry that is not applied.
 	InboxOldestAgeMS int64 `json:"inbox_oldest_age_ms"`
+	// Schedules tells how their work stands.
+	Schedules ScheduleHealth `json:"schedules"`
 	// Nodes are the live ones.
 	Nodes []Node `json:"nodes"`
+}
+
+// ScheduleHealth is how the work of schedules stands; each count goes as far as 10,000.
+type ScheduleHealth struct {
+	// Due counts the occurrences that may start now, and OldestAgeMS is the age of the oldest of them. Buffered wait for their
+	// keys.
+	Due         int64 `json:"due"`
+	OldestAgeMS int64 `json:"oldest_age_ms"`
+	Buffered    int64 `json:"buffered"`
+	// DeadLetters are occurrences whose tries are used up, until somebody has looked.
+	DeadLetters int64 `json:"dead_letters"`
+}
+
+// SchedulerHealth is what a node says of its own part in that. The counts are since its start.
+type SchedulerHealth struct {
+	// Running direct targets have Workers places.
+	Running int `json:"running"`
+	Workers int `json:"workers"`
+	// PlannedAgeMS and ClaimedAgeMS are the times since planning and claiming last went well; -1 for never.
+	PlannedAgeMS int64 `json:"planned_age_ms"`
+	ClaimedAgeMS int64 `json:"claimed_age_ms"`
+	Planned      int64 `json:"planned"`
+	Started      int64 `json:"started"`
+	// Completed and Failed count direct targets, and what was refused.
+	Completed int64 `json:"completed"`
+	Failed    int64 `json:"failed"`
+	Deferred  int64 `json:"deferred"`
+	Missed    int64 `json:"missed"`
+	// Contended found their keys held: they were Buffered, Skipped, or skipped because the buffer was full (Overrun).
+	Contended int64 `json:"contended"`
+	Buffered  int64 `json:"buffered"`
+	Skipped   int64 `json:"skipped"`
+	Overrun   int64 `json:"overrun"`
+	// Lost are runs whose end does not count, because their lease was over.
+	Lost            int64 `json:"lost"`
+	RenewalFailures int64 `json:"renewal_failures"`
+	// Faults say what does not work now.
+	Faults []string `json:"faults"`
 }
 
 // NodeHealth is what a node says of itself.
@@ -114,4 +154,6 @@ type NodeHealth struct {
 	Claimed int64 `json:"claimed"`
 	// HeartbeatAgeMS is the time since its last confirmed heartbeat was sent.
 	HeartbeatAgeMS int64 `json:"heartbeat_age_ms"`
+	// Scheduler is absent on a node that leaves schedules to others.
+	Scheduler *SchedulerHealth `json:"scheduler,omitempty"`
 }

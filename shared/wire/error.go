@@ -23,12 +23,14 @@ const (
 	Forbidden    Code = "FORBIDDEN"     // the caller's roles do not allow it
 	ForeignToken Code = "FOREIGN_TOKEN" // a task token that was issued to another worker
 
-	RouteNotFound     Code = "ROUTE_NOT_FOUND"
-	NamespaceNotFound Code = "NAMESPACE_NOT_FOUND"
-	WorkflowNotFound  Code = "WORKFLOW_NOT_FOUND"
-	ExecutionNotFound Code = "EXECUTION_NOT_FOUND"
-	SessionNotFound   Code = "SESSION_NOT_FOUND" // unknown, lost or deregistered: the worker registers again
-	TokenNotFound     Code = "TOKEN_NOT_FOUND"   // a task token with a wrong signature
+	RouteNotFound      Code = "ROUTE_NOT_FOUND"
+	NamespaceNotFound  Code = "NAMESPACE_NOT_FOUND"
+	WorkflowNotFound   Code = "WORKFLOW_NOT_FOUND"
+	ExecutionNotFound  Code = "EXECUTION_NOT_FOUND"
+	ScheduleNotFound   Code = "SCHEDULE_NOT_FOUND"
+	OccurrenceNotFound Code = "OCCURRENCE_NOT_FOUND"
+	SessionNotFound    Code = "SESSION_NOT_FOUND" // unknown, lost or deregistered: the worker registers again
+	TokenNotFound      Code = "TOKEN_NOT_FOUND"   // a task token with a wrong signature
 
 	MethodNotAllowed Code = "METHOD_NOT_ALLOWED"
 
@@ -37,12 +39,17 @@ const (
 	VersionExists        Code = "VERSION_EXISTS"         // the version is published with other content
 	IdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED" // the same key came with another request
 	CommandRefused       Code = "COMMAND_REFUSED"        // the execution's state does not allow it
+	ScheduleExists       Code = "SCHEDULE_EXISTS"        // the id is taken by a schedule with another definition
+	ScheduleChanged      Code = "SCHEDULE_CHANGED"       // it is not the version that the request is about
+	ScheduleState        Code = "SCHEDULE_STATE"         // the state of the schedule or the occurrence does not allow it
+	KeyShared            Code = "KEY_SHARED"             // schedules share the singleton key that say another number of slots
 
 	BodyTooLarge    Code = "BODY_TOO_LARGE"
 	PayloadTooLarge Code = "PAYLOAD_TOO_LARGE"
 
 	InvalidRequest  Code = "INVALID_REQUEST"  // fields that break a rule; details has every one
 	InvalidWorkflow Code = "INVALID_WORKFLOW" // problems of a document; details has every one with its JSON pointer
+	InvalidSchedule Code = "INVALID_SCHEDULE" // problems of a schedule; details has every one with its field and code
 
 	TooManyExecutions Code = "TOO_MANY_EXECUTIONS" // the limit of active executions is reached
 	TooManyRequests   Code = "TOO_MANY_REQUESTS"
@@ -69,12 +76,14 @@ var statuses = map[Code]int{
 	Forbidden:    http.StatusForbidden,
 	ForeignToken: http.StatusForbidden,
 
-	RouteNotFound:     http.StatusNotFound,
-	NamespaceNotFound: http.StatusNotFound,
-	WorkflowNotFound:  http.StatusNotFound,
-	ExecutionNotFound: http.StatusNotFound,
-	SessionNotFound:   http.StatusNotFound,
-	TokenNotFound:     http.StatusNotFound,
+	RouteNotFound:      http.StatusNotFound,
+	NamespaceNotFound:  http.StatusNotFound,
+	WorkflowNotFound:   http.StatusNotFound,
+	ExecutionNotFound:  http.StatusNotFound,
+	ScheduleNotFound:   http.StatusNotFound,
+	OccurrenceNotFound: http.StatusNotFound,
+	SessionNotFound:    http.StatusNotFound,
+	TokenNotFound:      http.StatusNotFound,
 
 	MethodNotAllowed: http.StatusMethodNotAllowed,
 
@@ -83,12 +92,17 @@ var statuses = map[Code]int{
 	VersionExists:        http.StatusConflict,
 	IdempotencyKeyReused: http.StatusConflict,
 	CommandRefused:       http.StatusConflict,
+	ScheduleExists:       http.StatusConflict,
+	ScheduleChanged:      http.StatusConflict,
+	ScheduleState:        http.StatusConflict,
+	KeyShared:            http.StatusConflict,
 
 	BodyTooLarge:    http.StatusRequestEntityTooLarge,
 	PayloadTooLarge: http.StatusRequestEntityTooLarge,
 
 	InvalidRequest:  http.StatusUnprocessableEntity,
 	InvalidWorkflow: http.StatusUnprocessableEntity,
+	InvalidSchedule: http.StatusUnprocessableEntity,
 
 	TooManyExecutions: http.StatusTooManyRequests,
 	TooManyRequests:   http.StatusTooManyRequests,
