@@ -30,6 +30,7 @@ const (
 	schema = "github.com/santhosh-tekuri/jsonschema/v6"
 	lambda = "github.com/aws/aws-lambda-go"
 	sync   = "golang.org/x/sync"
+	aws    = "github.com/aws/aws-sdk-go-v2"
 )
 
 // rules is the import table. A package that is missing here fails the test: say first what it may lean on.
@@ -52,6 +53,7 @@ var rules = map[string]rule{
 		[]string{"shared/auth", "shared/decide", "shared/definition", "shared/expr", "shared/history", "shared/store", "shared/frontend", "shared/telemetry", "shared/wire", uuid, sync}},
 	"shared/api": {"routes over interfaces that it declares",
 		[]string{"shared/definition", "shared/expr", "shared/history", "shared/auth", "shared/telemetry", "shared/wire", uuid, sync}},
+	"shared/builtin":    {"calls to the outside; it knows nothing of ours, and nobody but mains knows it", []string{aws}},
 	"shared/auth":       {"who may do what", []string{"shared/wire"}},
 	"shared/config":     {"settings, read once at the edge", nil},
 	"shared/telemetry":  {"logs and profiles", nil},
