@@ -105,6 +105,21 @@ func TestTransactionsOfOneTask(t *testing.T) {
 	}
 }
 
+// settle waits until the polls have arrived and the nodes have shared out the partitions: a node that comes second gets
+// its half one partition at a time.
+func settle(t *testing.T, p *tap) {
+	t.Helper()
+	for range 20 {
+		p.drain()
+		time.Sleep(3 * time.Second)
+		moving := func(x transaction) bool { return x.has("release") || x.has("take") }
+		if !slices.ContainsFunc(p.drain(), moving) {
+			return
+		}
+	}
+	t.Fatal("partitions still move after a minute")
+}
+
 // TestIdleSystem: two nodes, at which 20 polls wait for 20 s each, send at most 200 statements a minute.
 func TestIdleSystem(t *testing.T) {
 	const polls, wait, perMinute = 20, 20 * time.Second, 200
@@ -131,8 +146,7 @@ func TestIdleSystem(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(3 * time.Second) // the polls arrive, and the nodes look at their partitions for the first time
-	p.drain()
+	settle(t, p)
 	time.Sleep(span)
 	seen := p.drain()
 	statements := 0
