@@ -160,7 +160,7 @@ func shownEvents(turns []trial.Turn) []recordedEvent {
 }
 
 // sequential tells that nothing of a definition runs beside something else, so that ids can be compared: it has neither a
-// Parallel of several branches nor an inline Map without MaxConcurrency 1.
+// Parallel of several branches nor a Map without MaxConcurrency 1.
 func sequential(v expr.Value) bool {
 	switch v := v.(type) {
 	case []expr.Value:
@@ -168,7 +168,7 @@ func sequential(v expr.Value) bool {
 	case *expr.Object:
 		branches, _ := v.Get("Branches")
 		list, _ := branches.([]expr.Value)
-		if textOf(v, "Type") == "Parallel" && len(list) != 1 || textOf(v, "Type") == "Map" && !oneByOne(v) {
+		if textOf(v, "Type") == "Parallel" && len(list) != 1 || textOf(v, "Type") == "Map" && intOf(v, "MaxConcurrency") != 1 {
 			return false
 		}
 		for _, member := range v.All() {
@@ -178,13 +178,4 @@ func sequential(v expr.Value) bool {
 		}
 	}
 	return true
-}
-
-// oneByOne tells that the iterations of a Map follow each other, or are executions of their own.
-func oneByOne(state *expr.Object) bool {
-	processor, _ := state.Get("ItemProcessor")
-	o, _ := processor.(*expr.Object)
-	config, _ := o.Get("ProcessorConfig")
-	c, _ := config.(*expr.Object)
-	return textOf(c, "Mode") == "DISTRIBUTED" || intOf(state, "MaxConcurrency") == 1
 }

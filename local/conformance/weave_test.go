@@ -213,7 +213,7 @@ func TestSequential(t *testing.T) {
 		`{"States":{"A":{"Type":"Map"}}}`:                                                                                            false,
 		`{"States":{"A":{"Type":"Map","MaxConcurrency":1}}}`:                                                                         true,
 		`{"States":{"A":{"Type":"Map","MaxConcurrencyPath":"$.n"}}}`:                                                                 false,
-		`{"States":{"A":{"Type":"Map","ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED"},"States":{}}}}}`:                     true,
+		`{"States":{"A":{"Type":"Map","ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED"},"States":{}}}}}`:                     false,
 		`{"States":{"A":{"Type":"Map","MaxConcurrency":1,"ItemProcessor":{"States":{"B":{"Type":"Parallel","Branches":[{},{}]}}}}}}`: false,
 	} {
 		if got := sequential(value(t, text)); got != want {
