@@ -1,5 +1,5 @@
-// Command cancel is the Lambda function behind POST /v1/executions/{id}/cancel: it sends a cancel to the owner and waits
-// for its word. What it needs is read from its environment (package config); it holds nothing between two requests but
+// Command cancel is the Lambda function behind POST /v1/executions/{id}/cancel, redrive and resolve: it sends an operator's
+// word to the owner of an execution and waits for the answer. What it needs is read from its environment (package config); it holds nothing between two requests but
 // one connection, opened by the first.
 package main
 

@@ -248,7 +248,7 @@ func (c *cli) signal() *cobra.Command {
 			}
 			return c.print(r, func(t *table) {
 				if !r.Confirmed {
-					t.row("stored, not yet applied: it will be when the execution's owner is back")
+					t.row(notYet)
 					return
 				}
 				t.row("applied", fmt.Sprintf("event %d", r.Event))
@@ -272,7 +272,7 @@ func (c *cli) cancel() *cobra.Command {
 			}
 			return c.print(r, func(t *table) {
 				if !r.Confirmed {
-					t.row("stored, not yet applied: it will be when the execution's owner is back")
+					t.row(notYet)
 					return
 				}
 				t.row(r.Execution.ID, r.Execution.Status)

@@ -96,6 +96,7 @@ func TestCommandsAgainstAServer(t *testing.T) {
 	c.starts()
 	c.works(s.URL)
 	c.attends(s.URL)
+	c.operates()
 	c.refuses()
 }
 
@@ -184,6 +185,20 @@ func (c console) attends(url string) {
 		c.t.Error(err)
 	}
 	c.people(0, []string{`KIND +EXECUTION +WORKFLOW +SINCE +WHAT`, `uncertain +doubt +payments@1 .* Pay: pay@1, attempt 1, redelivery 1`}, "attention")
+}
+
+// operates gives word on the unit of "doubt", and lets "two" go on, which was cancelled.
+func (c console) operates() {
+	c.t.Helper()
+	c.people(1, []string{`orrery: .*no open unit Nay.* \(COMMAND_REFUSED\)`}, "resolve", "doubt", "Nay", "retry")
+	c.people(0, []string{`applied +event \d+`}, "resolve", "doubt", "Pay", "completed", "--output", `{"receipt":7}`)
+	c.people(0, []string{`doubt +SUCCEEDED`, `\{"receipt":7\}`}, "wait", "doubt")
+	c.people(1, []string{`orrery: .*has succeeded.* \(COMMAND_REFUSED\)`}, "redrive", "doubt")
+	c.people(0, []string{`two +RUNNING`}, "redrive", "two")
+	c.people(1, []string{`orrery: .*has not ended.* \(COMMAND_REFUSED\)`}, "redrive", "two")
+	if got := c.program("events.0.type", "history", "two", "--newest-first"); got != "TaskScheduled" {
+		c.t.Errorf("the last event of one that goes on is %s", got)
+	}
 }
 
 // refuses: a no of the server is status 1 with its code, a command line that cannot be carried out is 2.

@@ -38,6 +38,8 @@ type Executions interface {
 	Result(ctx context.Context, c auth.Call, id string, q wire.ResultQuery) (wire.Result, error)
 	Signal(ctx context.Context, c auth.Call, id, signal string, q wire.SignalRequest) (wire.SignalResponse, error)
 	Cancel(ctx context.Context, c auth.Call, id string, q wire.CancelRequest) (wire.CancelResponse, error)
+	Redrive(ctx context.Context, c auth.Call, id string, q wire.RedriveRequest) (wire.RedriveResponse, error)
+	Resolve(ctx context.Context, c auth.Call, id string, q wire.ResolveRequest) (wire.ResolveResponse, error)
 }
 
 // Workflows serves /v1/workflows/...

@@ -59,6 +59,9 @@ func (b *bench) requests() map[string]request {
 		"/v1/executions":                       {"POST", "/v1/executions", `{"workflow":"orders","version":1,"input":{},"name":"n","timeout_ms":9}`},
 		"/v1/executions/{id}/signals/{signal}": {"POST", "/v1/executions/order-1/signals/packed", `{"payload":{}}`},
 		"/v1/executions/{id}/cancel":           {"POST", "/v1/executions/order-1/cancel", `{"reason":"r"}`},
+		"/v1/executions/{id}/redrive":          {"POST", "/v1/executions/order-1/redrive", `{"reason":"r"}`},
+		"/v1/executions/{id}/resolve": {"POST", "/v1/executions/order-1/resolve",
+			`{"unit":"Charge","resolution":"failed","output":{},"error":{"code":"E","message":"m","retryable":true,"details":{}}}`},
 	}
 }
 
@@ -66,11 +69,12 @@ func (b *bench) requests() map[string]request {
 var payloads = []string{"output", "details", "input", "payload", "document"}
 
 // required are the fields that must be there, by name.
-var required = []string{"worker_id", "contracts", "task", "session_id", "beat", "tokens", "token", "poll_id", "reports", "output", "error", "code", "name", "document", "workflow"}
+var required = []string{"worker_id", "contracts", "task", "session_id", "beat", "tokens", "token", "poll_id", "reports", "output", "error", "code", "name", "document", "workflow", "unit", "resolution"}
 
 // optional are fields that share the name of a required one, by route.
 var optional = map[string][]string{
 	"/v1/tasks/complete": {"session_id"}, "/v1/tasks/fail": {"session_id"}, "/v1/tasks/uncertain": {"session_id"}, "/v1/executions": {"name"},
+	"/v1/executions/{id}/resolve": {"output", "error"},
 }
 
 // fields walks a body and calls visit for the place of each field, with what sets the field there and what removes it.

@@ -47,6 +47,8 @@ var routes = []Route{
 	{"GET", "/v1/executions/{id}/result", "query", !open, on(executions, result)},
 	{"POST", "/v1/executions/{id}/signals/{signal}", "signal", !open, on(executions, signal)},
 	{"POST", "/v1/executions/{id}/cancel", "cancel", !open, on(executions, cancel)},
+	{"POST", "/v1/executions/{id}/redrive", "cancel", !open, on(executions, redrive)},
+	{"POST", "/v1/executions/{id}/resolve", "cancel", !open, on(executions, resolve)},
 
 	{"GET", "/v1/queues", "query", !open, bare(cluster, Cluster.ListQueues)},
 	{"GET", "/v1/workers", "query", !open, bare(cluster, Cluster.ListWorkers)},
@@ -237,6 +239,30 @@ func cancel(s Executions, r *request) (answer, error) {
 		return answer{}, err
 	}
 	a, err := s.Cancel(r.Context(), r.call, p.ID, q)
+	return acceptedIf(!a.Confirmed, a), err
+}
+
+func redrive(s Executions, r *request) (answer, error) {
+	var (
+		p wire.ExecutionPath
+		q wire.RedriveRequest
+	)
+	if err := r.read(&p, nil, &q); err != nil {
+		return answer{}, err
+	}
+	a, err := s.Redrive(r.Context(), r.call, p.ID, q)
+	return acceptedIf(!a.Confirmed, a), err
+}
+
+func resolve(s Executions, r *request) (answer, error) {
+	var (
+		p wire.ExecutionPath
+		q wire.ResolveRequest
+	)
+	if err := r.read(&p, nil, &q); err != nil {
+		return answer{}, err
+	}
+	a, err := s.Resolve(r.Context(), r.call, p.ID, q)
 	return acceptedIf(!a.Confirmed, a), err
 }
 

@@ -102,6 +102,16 @@ func (s *stub) Signal(ctx context.Context, c auth.Call, id, signal string, q wir
 	return wire.SignalResponse{Confirmed: s.confirmed}, s.err
 }
 
+func (s *stub) Redrive(ctx context.Context, c auth.Call, id string, q wire.RedriveRequest) (wire.RedriveResponse, error) {
+	s.note(ctx, "Redrive", c, id, q)
+	return wire.RedriveResponse{Confirmed: s.confirmed}, s.err
+}
+
+func (s *stub) Resolve(ctx context.Context, c auth.Call, id string, q wire.ResolveRequest) (wire.ResolveResponse, error) {
+	s.note(ctx, "Resolve", c, id, q)
+	return wire.ResolveResponse{Confirmed: s.confirmed}, s.err
+}
+
 func (s *stub) Cancel(ctx context.Context, c auth.Call, id string, q wire.CancelRequest) (wire.CancelResponse, error) {
 	s.note(ctx, "Cancel", c, id, q)
 	return wire.CancelResponse{Confirmed: s.confirmed}, s.err

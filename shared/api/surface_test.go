@@ -204,10 +204,13 @@ func TestSignalAndCancelAreIdempotentByKey(t *testing.T) {
 	for range 2 {
 		s.call("POST", "/v1/executions/order-1/signals/packed", `{"payload":1}`, 202, nil, "Idempotency-Key", "k1")
 		s.call("POST", "/v1/executions/order-1/cancel", `{"reason":"x"}`, 202, nil, "Idempotency-Key", "k2")
+		s.call("POST", "/v1/executions/order-1/resolve", `{"unit":"Charge","resolution":"failed","error":{"code":"E"}}`, 202, nil, "Idempotency-Key", "k3")
 	}
-	if n := s.rows()["inbox"]; n != 2 {
-		t.Errorf("%d inbox entries, want 2", n)
+	if n := s.rows()["inbox"]; n != 3 {
+		t.Errorf("%d inbox entries, want 3", n)
 	}
+	s.refused("POST", "/v1/executions/order-1/resolve", `{"unit":"Charge","resolution":"failed","error":{"code":"F"}}`, wire.IdempotencyKeyReused, "Idempotency-Key", "k3")
+	s.refused("POST", "/v1/executions/order-1/redrive", ``, wire.CommandRefused)
 	s.refused("POST", "/v1/executions/order-1/signals/packed", `{"payload":2}`, wire.IdempotencyKeyReused, "Idempotency-Key", "k1")
 	s.refused("POST", "/v1/executions/order-1/cancel", `{"reason":"x"}`, wire.IdempotencyKeyReused, "Idempotency-Key", "k1")
 }
@@ -230,6 +233,12 @@ func TestExecutionThatEndsInItsFirstTurn(t *testing.T) {
 	}
 	s.refused("POST", "/v1/executions/h1/signals/x", ``, wire.ExecutionFinished)
 	s.refused("POST", "/v1/executions/h1/cancel", ``, wire.ExecutionFinished)
+	s.refused("POST", "/v1/executions/h1/resolve", `{"unit":"X","resolution":"retry"}`, wire.ExecutionFinished)
+	var again wire.RedriveResponse
+	s.call("POST", "/v1/executions/h1/redrive", nil, 202, &again)
+	if again.Confirmed || again.Execution.Status != wire.Succeeded {
+		t.Errorf("nobody can have confirmed: %+v", again)
+	}
 
 	types := func(q string) (all []string) {
 		for next := ""; ; {

@@ -69,6 +69,7 @@ func (d *decider) apply(cmd *history.Command) (answer, bool) {
 			return answer{outcome: history.Finished}, true
 		}
 	case history.KindRedrive:
+		return d.redrive(cmd), true
 	default:
 		return answer{}, false
 	}
@@ -77,10 +78,8 @@ func (d *decider) apply(cmd *history.Command) (answer, bool) {
 		return d.signal(cmd), true
 	case history.KindCancel:
 		return d.cancel(cmd), true
-	case history.KindResolve:
-		return d.resolve(cmd), true
 	}
-	return refused("this execution does not take a %s", cmd.Kind), true
+	return d.resolve(cmd), true
 }
 
 // isReport tells whether a command is about one row of the queue, or about one child.

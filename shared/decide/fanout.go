@@ -94,7 +94,7 @@ func (d *decider) items(sc *expr.Scope, entry expr.Entry, st *definition.State) 
 
 // spread begins the iterations that may run, or joins the branches or iterations when all have ended.
 func (d *decider) spread(v *history.Visit, st *definition.State) {
-	if v.Run() != "" {
+	if st.Distributed {
 		d.spreadRun(v, st)
 		return
 	}

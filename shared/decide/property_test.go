@@ -29,7 +29,11 @@ func TestProperties(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "turns") {
 			checkWaits(t, w, text)
 			if w.s.Status().Ended() {
-				break
+				if w.s.Status() == history.Succeeded || w.s.Rewound() || rapid.Bool().Draw(t, "over") {
+					break
+				}
+				w.handle(history.Command{Kind: history.KindRedrive, Seed: g.seed()})
+				continue
 			}
 			if rapid.IntRange(0, 9).Draw(t, "save") == 0 {
 				saved, at = w.s.Snapshot(), len(w.rows)

@@ -128,6 +128,9 @@ func (d *decider) spreadRun(v *history.Visit, st *definition.State) {
 		d.failRun(v, st, overrun)
 		return
 	}
+	if v.Run() == "" { // it goes on after an end
+		d.emit(history.Event{Type: history.EventRunBegun, Scope: v.Scope().ID(), Name: d.runID(st), Tolerated: v.Tolerated()})
+	}
 	for v.Unfanned() && !d.full() {
 		if !d.beget(v, st) {
 			return

@@ -47,15 +47,20 @@ func (d *decider) variable(c *history.Scope, name string) (expr.Value, bool) {
 // contextObject is what `$$` means at the place.
 func (d *decider) contextObject(p place) *expr.Object {
 	start := d.s.Start()
+	redrives, redrivenAt := d.s.Redrives()
+	execution := expr.NewObject(
+		expr.Member{Name: "Id", Value: d.executionID(start.Workflow, start.Name)},
+		expr.Member{Name: "Input", Value: d.value(d.s.Input())},
+		expr.Member{Name: "StartTime", Value: timestamp(d.s.StartedAt())},
+		expr.Member{Name: "Name", Value: start.Name},
+		expr.Member{Name: "RoleArn", Value: ""},
+		expr.Member{Name: "RedriveCount", Value: expr.NumberOf(int64(redrives))},
+	)
+	if redrives > 0 {
+		execution.Set("RedriveTime", timestamp(redrivenAt))
+	}
 	o := expr.NewObject(
-		expr.Member{Name: "Execution", Value: expr.NewObject(
-			expr.Member{Name: "Id", Value: d.executionID(start.Workflow, start.Name)},
-			expr.Member{Name: "Input", Value: d.value(d.s.Input())},
-			expr.Member{Name: "StartTime", Value: timestamp(d.s.StartedAt())},
-			expr.Member{Name: "Name", Value: start.Name},
-			expr.Member{Name: "RoleArn", Value: ""},
-			expr.Member{Name: "RedriveCount", Value: expr.NumberOf(0)},
-		)},
+		expr.Member{Name: "Execution", Value: execution},
 		expr.Member{Name: "StateMachine", Value: expr.NewObject(
 			expr.Member{Name: "Id", Value: d.machineID(start.Workflow)},
 			expr.Member{Name: "Name", Value: start.Workflow},

@@ -216,7 +216,7 @@ func (sc *script) span(text string) time.Duration {
 //	claim UNIT [worker=W]                      the current offer is claimed; unseen: and nobody is told
 //	complete|fail|heartbeat|lost|uncertain UNIT [attempt=N] [offer=N] [code=C] [message=M] [final] [JSON]
 //	ended UNIT|CHILD STATUS [code=C] [message=M] [JSON]
-//	signal NAME [JSON], cancel [REASON], resolve UNIT WORD [code=C] [JSON], redrive
+//	signal NAME [JSON], cancel [REASON], resolve UNIT WORD [code=C] [JSON], redrive [REASON]
 //	timer [after=SPAN] [heard=UNIT,UNIT]       the clock moves, at least to what is due
 func (sc *script) command(line string) history.Command {
 	words, options, text := arguments(line)
@@ -242,14 +242,13 @@ func (sc *script) command(line string) history.Command {
 		}
 	case history.KindSignal:
 		cmd.Signal = word(0)
-	case history.KindCancel:
+	case history.KindCancel, history.KindRedrive:
 		cmd.Reason = strings.Join(words, " ")
 	case history.KindResolve:
 		cmd.Row.Unit, cmd.Resolution = history.UnitKey(word(0)), word(1)
 		cmd.Failure = &history.Failure{Code: options["code"]}
 	case "ended":
 		return sc.ended(word(0), word(1), options, text)
-	case history.KindRedrive:
 	default:
 		sc.report(&cmd, history.UnitKey(word(0)), words, options)
 	}

@@ -214,6 +214,9 @@ func (w *world) applyQueue(t history.Turn) {
 // applyChildren starts and stops executions, and raises where the store would.
 func (w *world) applyChildren(t history.Turn) {
 	w.Helper()
+	if t.Reopened { // what was told to stop before the end is nobody's business any more
+		maps.DeleteFunc(w.children, func(_ string, c *child) bool { return c.stopped })
+	}
 	for _, c := range t.Children {
 		if w.children[c.Start.Name] != nil || c.Start.Name == "" {
 			w.Fatalf("turn %d starts %q, whose name is taken", t.Seq, c.Start.Name)

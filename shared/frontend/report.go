@@ -54,12 +54,15 @@ func (f *Frontend) Complete(ctx context.Context, c auth.Call, q wire.CompleteReq
 func (f *Frontend) Fail(ctx context.Context, c auth.Call, q wire.FailRequest) (wire.ReportResponse, error) {
 	reports := make([]report, len(q.Reports))
 	for i, r := range q.Reports {
-		reports[i] = report{r.Token, store.Report{Kind: history.KindFail, Failure: &history.Failure{
-			Code: r.Error.Code, Message: r.Error.Message, Details: r.Error.Details,
-			NonRetryable: r.Error.Retryable != nil && !*r.Error.Retryable,
-		}}}
+		reports[i] = report{r.Token, store.Report{Kind: history.KindFail, Failure: failureOf(r.Error)}}
 	}
 	return f.report(ctx, c, q.SessionID, reports)
+}
+
+func failureOf(e wire.TaskError) *history.Failure {
+	return &history.Failure{
+		Code: e.Code, Message: e.Message, Details: e.Details, NonRetryable: e.Retryable != nil && !*e.Retryable,
+	}
 }
 
 // Uncertain reports tasks of which the worker does not know whether they had their effect.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,34 @@ func (f *Frontend) Cancel(ctx context.Context, c auth.Call, id string, q wire.Ca
 	return wire.CancelResponse{Confirmed: reply != nil, Execution: executionOf(d.Execution)}, nil
 }
 
+// Redrive lets an execution go on that has ended without success.
+func (f *Frontend) Redrive(ctx context.Context, c auth.Call, id string, q wire.RedriveRequest) (wire.RedriveResponse, error) {
+	reply, err := f.send(ctx, c, id, history.Command{Kind: history.KindRedrive, Reason: q.Reason})
+	if err != nil {
+		return wire.RedriveResponse{}, err
+	}
+	_, d, err := f.execution(ctx, c, id)
+	if err != nil {
+		return wire.RedriveResponse{}, err
+	}
+	return wire.RedriveResponse{Confirmed: reply != nil, Execution: executionOf(d.Execution)}, nil
+}
+
+// Resolve sends an operator's word on an uncertain unit to the owner.
+func (f *Frontend) Resolve(ctx context.Context, c auth.Call, id string, q wire.ResolveRequest) (wire.ResolveResponse, error) {
+	cmd := history.Command{
+		Kind: history.KindResolve, Row: history.RowRef{Unit: history.UnitKey(q.Unit)}, Resolution: q.Resolution, Output: q.Output,
+	}
+	if q.Error != nil {
+		cmd.Failure = failureOf(*q.Error)
+	}
+	reply, err := f.send(ctx, c, id, cmd)
+	if err != nil || reply == nil {
+		return wire.ResolveResponse{}, err
+	}
+	return wire.ResolveResponse{Confirmed: true, Event: int64(reply.Event)}, nil
+}
+
 // send puts a command into the inbox of an execution and waits for the reply; nil is none in time. What the owner refuses
 // is an error.
 func (f *Frontend) send(ctx context.Context, c auth.Call, id string, cmd history.Command) (*history.Reply, error) {
@@ -56,7 +85,7 @@ func (f *Frontend) send(ctx context.Context, c auth.Call, id string, cmd history
 	if err != nil {
 		return nil, failed("send "+string(cmd.Kind)+" to "+id, err)
 	}
-	if err := refusal(sent.Outcome, id); err != nil {
+	if err := refusal(sent.Outcome, cmd.Kind, id); err != nil {
 		return nil, err
 	}
 	reply := sent.Reply
@@ -67,11 +96,14 @@ func (f *Frontend) send(ctx context.Context, c auth.Call, id string, cmd history
 }
 
 // refusal is the error of a message that was not taken.
-func refusal(o store.SendOutcome, id string) error {
+func refusal(o store.SendOutcome, kind history.Kind, id string) error {
 	switch o {
 	case store.SendUnknown:
 		return wire.Errorf(wire.ExecutionNotFound, "there is no execution %q", id)
 	case store.SendFinished:
+		if kind == history.KindRedrive {
+			return wire.Errorf(wire.CommandRefused, "the execution %q has not ended", id)
+		}
 		return wire.Errorf(wire.ExecutionFinished, "the execution %q has ended", id)
 	case store.SendKeyReused:
 		return wire.Errorf(wire.IdempotencyKeyReused, "the idempotency key came with another request before")
@@ -112,6 +144,10 @@ func (f *Frontend) await(ctx context.Context, e store.EntryRef) *history.Reply {
 
 // requestHash tells requests under one idempotency key apart.
 func requestHash(id string, cmd history.Command) []byte {
-	sum := sha256.Sum256([]byte(strings.Join([]string{id, string(cmd.Kind), cmd.Signal, cmd.Reason, string(cmd.Output)}, "\x00")))
+	parts := []string{id, string(cmd.Kind), cmd.Signal, cmd.Reason, string(cmd.Row.Unit), cmd.Resolution, string(cmd.Output)}
+	if x := cmd.Failure; x != nil {
+		parts = append(parts, x.Code, x.Message, strconv.FormatBool(x.NonRetryable), string(x.Details))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return sum[:]
 }

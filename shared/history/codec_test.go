@@ -65,6 +65,7 @@ var allTypes = []history.Event{
 	{Type: history.EventUndone, Scope: 2, Status: history.Failed, Last: true},
 	{Type: history.EventCleaning, Text: lit(`{"Reason":"failed"}`)},
 	{Type: history.EventCleaned, Scope: 2, Status: history.Succeeded},
+	{Type: history.EventRedriven, Scope: history.MainScope, Cause: "why", RequestID: "r-1"},
 }
 
 // TestAllTypesHasEveryType reads the constants from their file.

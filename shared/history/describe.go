@@ -106,7 +106,7 @@ func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 	}
 	view.Own = v.kind == UndoState || slices.Contains(ownTypes, ev.Type)
 	switch ev.Type {
-	case EventStarted, EventSignalled, EventInstance, EventStopped, EventCancelling, EventEnded:
+	case EventStarted, EventSignalled, EventInstance, EventStopped, EventCancelling, EventRedriven, EventEnded:
 		s.describeExecution(ev, view, payload)
 		return
 	case EventUnwinding, EventUndoing, EventUndone, EventCleaning, EventCleaned:
@@ -176,6 +176,11 @@ func (s *State) describeExecution(ev *Event, view *View, payload []byte) {
 		view.json("input", s.oldest(ev.Name))
 	case EventCancelling:
 		view.Type = "ExecutionCancelRequested"
+		view.text("cause", ev.Cause)
+		view.text("requestId", ev.RequestID)
+	case EventRedriven:
+		view.Type = "ExecutionRedriven"
+		view.number("redriveCount", int64(s.redrives+1))
 		view.text("cause", ev.Cause)
 		view.text("requestId", ev.RequestID)
 	case EventEnded:
@@ -362,6 +367,10 @@ func (s *State) describeRun(ev *Event, view *View, v *Visit) {
 	case EventRunBegun:
 		view.Type = "MapRunStarted"
 		view.text("mapRunArn", ev.Name)
+		if v.fan != nil && v.fan.next > 0 {
+			view.Type = "MapRunRedriven"
+			view.number("redriveCount", int64(s.redrives))
+		}
 	case EventChildBegun:
 		child("Started")
 		view.json("input", payload)

@@ -76,6 +76,8 @@ const (
 	EventSignalled EventType = "signal"
 	// EventCancelling: a cancel was accepted. [Cause], [RequestID].
 	EventCancelling EventType = "cancel"
+	// EventRedriven: an execution that ended without success goes on. [Cause], [RequestID].
+	EventRedriven EventType = "redrive"
 	// EventEnded: the execution is over. Status, [Text: output, else the main scope's data], and Error and Cause, or Last: those
 	// that it was unwound for, else as EventBroken has them.
 	EventEnded EventType = "end"
@@ -109,7 +111,7 @@ var known = map[EventType]bool{
 	EventIterFailed: true, EventIterCut: true, EventAborted: true, EventJoined: true, EventBroken: true, EventAgain: true, EventSignalled: true,
 	EventCancelling: true, EventEnded: true, EventInstance: true, EventRunBegun: true, EventChildBegun: true, EventChildDone: true, EventChildFailed: true, EventRunDone: true,
 	EventRunFailed: true, EventSubmitted: true, EventStopped: true, EventUndoable: true, EventCaught: true, EventUnwinding: true, EventUndoing: true, EventUndone: true,
-	EventCleaning: true, EventCleaned: true,
+	EventCleaning: true, EventCleaned: true, EventRedriven: true,
 }
 
 // ScopeID numbers the scopes of an execution in the order in which they were made. A scope is a machine that runs: the

@@ -30,8 +30,17 @@ func (s *State) Apply(seq Seq, at Time, first EventID, events []Event) error {
 		s.previous = 0
 		if events[i].Type == EventStarted {
 			s.applyStarted(&events[i])
-		} else if c := s.scopes[events[i].Scope]; c != nil && s.status == Running {
-			s.previous = c.last
+			continue
+		}
+		c := s.scopes[events[i].Scope]
+		if c == nil {
+			continue
+		}
+		s.previous = c.last
+		switch {
+		case events[i].Type == EventRedriven:
+			s.applyRedriven()
+		case s.status == Running:
 			s.fold(&events[i], c)
 		}
 	}
@@ -98,9 +107,7 @@ func (s *State) applyStarted(ev *Event) {
 	s.start = *ev.Start
 	s.start.Input = text
 	s.startedAt, s.status = s.at, Running
-	if s.start.Timeout > 0 {
-		s.deadline = s.at.Add(millis(s.start.Timeout))
-	}
+	s.setDeadline()
 	s.addScope(&Scope{data: text})
 }
 
@@ -130,15 +137,14 @@ func (s *State) applyEnded(ev *Event, c *Scope) {
 		}
 	}
 	clear(s.units)
-	s.ready, s.waiters, s.signals, s.held = nil, nil, nil, 0
+	s.ready, s.waiters = nil, nil
 }
 
 // newBranch begins a branch or an iteration.
-func (s *State) newBranch(parent *Visit, index int, input []byte) {
-	c := s.addScope(&Scope{parent: parent, index: index, data: input, last: s.events})
+func (s *State) newBranch(parent *Visit, index, round int, input []byte) {
+	c := s.addScope(&Scope{parent: parent, index: index, round: round, data: input, last: s.events})
 	c.prefix = c.prefixOf()
 	parent.fan.branches[index] = c
-	parent.fan.active++
 }
 
 func (s *State) addScope(c *Scope) *Scope {
@@ -150,13 +156,17 @@ func (s *State) addScope(c *Scope) *Scope {
 
 // prefixOf is what the keys of the units inside begin with.
 func (c *Scope) prefixOf() string {
+	round := "/"
+	if c.round > 0 {
+		round = fmt.Sprintf("#%d/", c.round+1)
+	}
 	switch {
 	case c.parent != nil:
-		return fmt.Sprintf("%s[%d]/", c.parent.key, c.index)
+		return fmt.Sprintf("%s[%d]%s", c.parent.key, c.index, round)
 	case c.root == instanceRoot:
 		return fmt.Sprintf("/OnSignal/%s[%d]/", keyEscapes.Replace(c.name), c.index)
 	case c.root == cleanupRoot:
-		return "/Cleanup/"
+		return "/Cleanup" + round
 	case c.root == undoRoot:
 		return string(c.undoes) + "/"
 	}
@@ -226,6 +236,7 @@ func (s *State) close(v *Visit, phase Phase) {
 	s.leaveChild(v)
 	if v.phase == PhaseUndoing {
 		s.catching = slices.DeleteFunc(s.catching, func(c *Visit) bool { return c == v })
+		s.rewound = s.rewound || phase == PhaseFailed
 	}
 	v.phase = phase
 	s.unmarkReady(v)

@@ -66,8 +66,9 @@ func (s *State) applyFanned(ev *Event, v *Visit) {
 	}
 	if v.kind == ParallelState {
 		for i := range n {
-			s.newBranch(v, i, text)
+			s.newBranch(v, i, 0, text)
 		}
+		f.active = n
 		return
 	}
 	s.markReady(v)
@@ -75,7 +76,7 @@ func (s *State) applyFanned(ev *Event, v *Visit) {
 
 func (s *State) applyIterBegun(ev *Event, v *Visit) {
 	f := v.fan
-	if v.phase != PhaseFanned || f == nil || ev.Index != f.next || f.next >= len(f.items) {
+	if v.phase != PhaseFanned || f == nil || ev.Index != f.upcoming() || ev.Index >= len(f.items) {
 		return
 	}
 	text, ok := s.sources(ev).resolve(ev.Text)
@@ -85,8 +86,12 @@ func (s *State) applyIterBegun(ev *Event, v *Visit) {
 	if f.limit > 0 && f.next >= f.limit {
 		s.previous = f.tail
 	}
-	f.next++
-	s.newBranch(v, ev.Index, text)
+	round := 0
+	if len(f.again) > 0 {
+		round = s.redrives
+	}
+	f.begin()
+	s.newBranch(v, ev.Index, round, text)
 	if !v.Unfanned() {
 		s.unmarkReady(v)
 	}
@@ -129,7 +134,10 @@ func (s *State) settleIteration(v *Visit, index int, result []byte, failed int) 
 	f := v.fan
 	f.results[index] = result
 	f.done++
-	f.failed += failed
+	if failed > 0 {
+		f.failed += failed
+		f.lost = append(f.lost, index)
+	}
 	if v.Unfanned() || v.Complete() || v.Overrun() {
 		s.markReady(v)
 	}

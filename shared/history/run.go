@@ -21,6 +21,9 @@ func (v *Visit) Overrun() bool { return v.fan != nil && v.fan.failed > v.fan.tol
 // Tolerates tells whether one more iteration may fail.
 func (v *Visit) Tolerates() bool { return v.fan != nil && v.fan.failed < v.fan.tolerate }
 
+// Tolerated is how many iterations may fail.
+func (v *Visit) Tolerated() int { return v.fan.tolerate }
+
 // Run is the name of the run whose executions are the iterations, empty where they run inside.
 func (v *Visit) Run() string {
 	if v.fan == nil {
@@ -71,16 +74,15 @@ func (s *State) foldRun(ev *Event, v *Visit) {
 	}
 	switch ev.Type {
 	case EventRunBegun:
-		if f.run == "" && ev.Name != "" && f.next == 0 {
+		if f.run == "" && ev.Name != "" && f.active == 0 {
 			f.run, f.tolerate, f.kids = ev.Name, ev.Tolerated, map[int]Seq{}
 			f.tail, f.ended, v.scope.last = s.events, s.events, s.events
 			s.units[v.key] = v
 		}
 	case EventChildBegun:
-		if _, ok := s.sources(ev).resolve(ev.Text); ok && f.run != "" && ev.Index == f.next && f.next < len(f.items) {
-			f.kids[f.next] = s.seq
-			f.next++
-			f.active++
+		if _, ok := s.sources(ev).resolve(ev.Text); ok && f.run != "" && ev.Index == f.upcoming() && ev.Index < len(f.items) {
+			f.kids[ev.Index] = s.seq
+			f.begin()
 			if !v.Unfanned() {
 				s.unmarkReady(v)
 			}

@@ -44,6 +44,9 @@ type snapshot struct {
 	Ending     *snapEnd       `json:"ending,omitempty"`
 	Reason     string         `json:"reason,omitempty"`
 	Cleaned    bool           `json:"cleaned,omitempty"`
+	Redrives   int            `json:"redrives,omitempty"`
+	RedrivenAt Time           `json:"redriven,omitempty"`
+	Rewound    bool           `json:"rewound,omitempty"`
 	Texts      []int          `json:"texts,omitempty"`
 }
 
@@ -73,6 +76,7 @@ type snapScope struct {
 	Owner  ScopeID        `json:"owner,omitempty"`
 	Undoes UnitKey        `json:"undoes,omitempty"`
 	Index  int            `json:"i,omitempty"`
+	Round  int            `json:"round,omitempty"`
 	Data   int            `json:"data"`
 	Status scopeStatus    `json:"status,omitempty"`
 	Vars   map[string]int `json:"vars,omitempty"`
@@ -129,6 +133,8 @@ type snapFan struct {
 	Failed   int         `json:"failed,omitempty"`
 	Run      string      `json:"run,omitempty"`
 	Kids     []int       `json:"kids,omitempty"`
+	Lost     []int       `json:"lost,omitempty"`
+	Again    []int       `json:"again,omitempty"`
 	Count    int         `json:"n"`
 	Next     int         `json:"next,omitempty"`
 	Active   int         `json:"active,omitempty"`
@@ -148,6 +154,7 @@ func (s *State) Snapshot() []byte {
 		Seq: s.seq, Events: s.events, At: s.at, Status: s.status, Error: s.failure.code, Cause: s.failure.cause,
 		Cancelling: s.cancelled, LastScope: s.lastScope, Ready: scopesOf(s.ready), Waiters: scopesOf(s.waiters),
 		Reports: s.reports, Stopping: s.stopping, Catching: scopesOf(s.catching), Reason: s.reason, Cleaned: s.cleaned, Instances: s.instances,
+		Redrives: s.redrives, RedrivenAt: s.redrivenAt, Rewound: s.rewound,
 	}
 	sn.End, sn.Ending = w.end(s.end), w.end(s.ending)
 	for _, g := range s.signals {
@@ -214,8 +221,8 @@ func (w *snapWriter) end(e *End) *snapEnd {
 
 func (w *snapWriter) scope(c *Scope) snapScope {
 	sc := snapScope{
-		ID: c.id, Root: c.root, Name: c.name, Owner: c.owner, Undoes: c.undoes, Index: c.index, Data: w.text(c.data), Status: c.status,
-		Visits: c.visits, Last: c.last,
+		ID: c.id, Root: c.root, Name: c.name, Owner: c.owner, Undoes: c.undoes, Index: c.index, Round: c.round, Data: w.text(c.data),
+		Status: c.status, Visits: c.visits, Last: c.last,
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.vars)) {
 		if sc.Vars == nil {
@@ -246,7 +253,7 @@ func (w *snapWriter) visit(v *Visit) *snapVisit {
 	if f := v.fan; f != nil {
 		sv.Fan = &snapFan{
 			Limit: f.limit, Count: len(f.branches), Next: f.next, Active: f.active, Done: f.done, Tail: f.tail,
-			Ended: f.ended, Tolerate: f.tolerate, Failed: f.failed, Run: f.run, Kids: v.Kids(), Results: map[int]int{},
+			Ended: f.ended, Tolerate: f.tolerate, Failed: f.failed, Run: f.run, Kids: v.Kids(), Lost: f.lost, Again: f.again, Results: map[int]int{},
 		}
 		for i, c := range f.branches {
 			if c != nil {
@@ -323,9 +330,8 @@ func (r *snapReader) state(sn *snapshot) *State {
 	s.lastScope, s.reports, s.instances = sn.LastScope, sn.Reports, sn.Instances
 	s.stopping = sn.Stopping
 	s.end, s.ending, s.reason, s.cleaned = r.end(sn.End), r.end(sn.Ending), sn.Reason, sn.Cleaned
-	if s.start.Timeout > 0 && s.ending == nil {
-		s.deadline = s.startedAt.Add(millis(s.start.Timeout))
-	}
+	s.redrives, s.redrivenAt, s.rewound = sn.Redrives, sn.RedrivenAt, sn.Rewound
+	s.setDeadline()
 	for _, g := range sn.Signals {
 		text := r.text(g.Text)
 		s.signals = append(s.signals, signal{name: g.Name, text: text, id: g.ID})
@@ -368,8 +374,8 @@ func (r *snapReader) visits(ids []ScopeID) []*Visit {
 
 func (r *snapReader) scope(sc *snapScope, parent *Visit) *Scope {
 	c := &Scope{
-		id: sc.ID, root: sc.Root, name: sc.Name, parent: parent, owner: sc.Owner, undoes: sc.Undoes, index: sc.Index, data: r.text(sc.Data),
-		status: sc.Status, visits: sc.Visits, last: sc.Last,
+		id: sc.ID, root: sc.Root, name: sc.Name, parent: parent, owner: sc.Owner, undoes: sc.Undoes, index: sc.Index, round: sc.Round,
+		data: r.text(sc.Data), status: sc.Status, visits: sc.Visits, last: sc.Last,
 	}
 	c.prefix = c.prefixOf()
 	for name, n := range sc.Vars {
@@ -426,7 +432,7 @@ func (r *snapReader) fan(sf *snapFan, v *Visit) {
 	f := &fan{
 		limit: sf.Limit, next: sf.Next, active: sf.Active, done: sf.Done, tail: sf.Tail, ended: sf.Ended,
 		branches: make([]*Scope, sf.Count), results: make([][]byte, sf.Count), tolerate: sf.Tolerate, failed: sf.Failed,
-		run: sf.Run,
+		run: sf.Run, lost: sf.Lost, again: sf.Again,
 	}
 	if sf.Run != "" && v.phase == PhaseFanned {
 		f.kids = make(map[int]Seq, len(sf.Kids))

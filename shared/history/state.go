@@ -37,6 +37,10 @@ type State struct {
 	reason    string         // why it is unwound, where the status does not tell
 	cleaned   bool           // Cleanup is over
 
+	redrives   int // how often it has gone on after an end
+	redrivenAt Time
+	rewound    bool // something was undone that it would need for that
+
 	snapshotAt EventID
 	scratch    [4]source // of sources
 }
@@ -60,6 +64,7 @@ type Scope struct {
 	owner  ScopeID // of a compensation: the scope that it was begun for
 	undoes UnitKey // of a compensation: the unit that it undoes
 	index  int     // of the branch or iteration
+	round  int     // of an iteration or Cleanup that was there before: how often the execution had gone on after an end; else 0
 	prefix string  // of the unit keys inside
 	data   []byte  // the input of its next state: its own input, then each output
 	visit  *Visit  // where it is; nil between two states and at the end
@@ -154,6 +159,8 @@ type fan struct {
 	results  [][]byte    // by index
 	tolerate int         // iterations that may fail
 	failed   int         // iterations that have failed
+	lost     []int       // their indexes, or those of the batches that they were in
+	again    []int       // iterations that begin once more
 	run      string      // name of the run whose executions are the iterations; empty where they run inside
 	kids     map[int]Seq // the iterations whose execution runs, with the turn that started it; zero for an earlier one
 	tail     EventID     // the last event inside the branch or iteration that ended last
@@ -352,14 +359,17 @@ func (v *Visit) Row() RowRef {
 
 // Unfanned tells whether iterations are left that may begin now, and Complete whether all have ended well.
 func (v *Visit) Unfanned() bool {
-	return v.fan != nil && v.fan.next < len(v.fan.items) && (v.fan.limit == 0 || v.fan.active < v.fan.limit)
+	return v.fan != nil && v.fan.upcoming() < len(v.fan.items) && (v.fan.limit == 0 || v.fan.active < v.fan.limit)
 }
 
 // Complete tells that all branches or iterations have ended well.
 func (v *Visit) Complete() bool { return v.fan != nil && v.fan.done == len(v.fan.results) }
 
 // Next is the iteration to begin next, with its item.
-func (v *Visit) Next() (index int, item []byte) { return v.fan.next, v.fan.items[v.fan.next] }
+func (v *Visit) Next() (index int, item []byte) {
+	index = v.fan.upcoming()
+	return index, v.fan.items[index]
+}
 
 // Branch gives the scope of a branch or iteration that has begun and not ended well; else nil.
 func (v *Visit) Branch(index int) *Scope {

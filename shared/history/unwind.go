@@ -238,6 +238,7 @@ func (s *State) applyUndoing(ev *Event, owner *Scope) {
 	if at < 0 {
 		return
 	}
+	s.rewound = s.rewound || s.ending != nil
 	u := s.undos[at]
 	s.undos = slices.Delete(s.undos, at, at+1)
 	c := s.addScope(&Scope{root: undoRoot, owner: owner.id, undoes: u.unit, data: u.input, last: s.events})
@@ -275,7 +276,7 @@ func (s *State) applyCleaning(ev *Event, main *Scope) {
 	if s.ending == nil || s.cleaned || s.unwindingRuns() || ev.Text.Literal == nil {
 		return
 	}
-	c := s.addScope(&Scope{root: cleanupRoot, data: ev.Text.Literal, last: s.events})
+	c := s.addScope(&Scope{root: cleanupRoot, round: s.redrives, data: ev.Text.Literal, last: s.events})
 	c.prefix = c.prefixOf()
 	s.roots = append(s.roots, c)
 	main.last = s.events

@@ -26,7 +26,7 @@ const (
 	stateBase = 4 << 10
 )
 
-// loaded is what one execution's load has brought. Err says that it cannot be folded here.
+// loaded is what one execution's load has brought. Over says that it is not to be served, err that it cannot be folded here.
 type loaded struct {
 	row     store.Execution
 	epoch   history.Epoch
@@ -34,6 +34,7 @@ type loaded struct {
 	state   *history.State
 	machine *definition.Machine
 	size    int64
+	over    bool
 	err     error
 }
 
@@ -88,37 +89,48 @@ func (n *Node) load(ctx context.Context, wanted []*execution) loads {
 	if m.err = n.machines.fetch(ctx, rows); m.err != nil {
 		return m
 	}
+	if m.entries, m.err = n.store.InboxOf(ctx, ids, entriesLimit); m.err != nil {
+		return m
+	}
 	for i := range rows {
-		x := n.fold(&rows[i])
+		x := m.fold(n, &rows[i])
 		if errors.Is(x.err, history.ErrUnknownFormat) {
 			again = append(again, x.row.ID)
 		}
-		m.found[x.row.ID] = x
 	}
 	if len(again) > 0 {
 		if rows, m.err = n.store.Load(ctx, again, store.FromStart); m.err != nil {
 			return m
 		}
 		for i := range rows {
-			m.found[rows[i].ID] = n.fold(&rows[i])
+			m.fold(n, &rows[i])
 		}
-	}
-	if m.entries, m.err = n.store.InboxOf(ctx, ids, entriesLimit); m.err != nil {
-		return m
 	}
 	m.claims, m.err = n.store.UnnoticedOf(ctx, ids)
 	return m
 }
 
-// fold makes the state of what was read.
-func (n *Node) fold(r *store.Loaded) *loaded {
-	x := &loaded{row: r.Execution, epoch: r.Epoch, fence: r.Fence, state: history.New(), size: stateBase + 2*int64(len(r.Snapshot))}
-	if r.Status.Ended() || r.Blocked != "" {
-		return x
+// fold makes the state of what was read. One that has ended needs none, unless it may go on.
+func (m *loads) fold(n *Node, r *store.Loaded) *loaded {
+	x := &loaded{row: r.Execution, epoch: r.Epoch, fence: r.Fence, over: r.Blocked != ""}
+	if r.Status.Ended() {
+		x.over = x.over || !slices.ContainsFunc(m.entries, func(e store.Entry) bool {
+			return e.Execution == r.ID && e.Command.Kind == history.KindRedrive
+		})
 	}
+	if !x.over {
+		n.fold(x, r)
+	}
+	m.found[r.ID] = x
+	return x
+}
+
+// fold makes the state and the machine.
+func (n *Node) fold(x *loaded, r *store.Loaded) {
+	x.state, x.size = history.New(), stateBase+2*int64(len(r.Snapshot))
 	if len(r.Snapshot) > 0 {
 		if x.state, x.err = history.Restore(r.Snapshot); x.err != nil {
-			return x
+			return
 		}
 	}
 	for _, t := range r.Turns {
@@ -128,14 +140,13 @@ func (n *Node) fold(r *store.Loaded) *loaded {
 		}
 		if err != nil {
 			x.err = fmt.Errorf("node: load execution %d: turn %d: %w", r.ID, t.Seq, err)
-			return x
+			return
 		}
 		x.size += 2 * int64(len(t.Events))
 	}
 	if x.machine, x.err = n.machines.known(r.Definition); x.err == nil {
 		x.machine = x.machine.Run(x.state.Start().Processor)
 	}
-	return x
 }
 
 func (m loads) apply(l *loop) {
@@ -153,7 +164,7 @@ func (m loads) apply(l *loop) {
 			l.loadFailed(e, m.err)
 		case x == nil || l.owned[x.row.Partition] != x.epoch || x.fence != l.fence:
 			l.notHere(e, x)
-		case x.row.Status.Ended() || x.row.Blocked != "":
+		case x.over:
 			l.forgetUnserved(e)
 		case x.err != nil:
 			l.unfoldable(e, x.err)

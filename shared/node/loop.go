@@ -221,6 +221,11 @@ func (l *loop) rest(e *execution) {
 		l.ready = append(l.ready, e)
 		return
 	}
+	if e.state.Status().Ended() { // it was loaded to go on, and does not
+		l.setWake(e, 0)
+		l.forget(e, errElsewhere)
+		return
+	}
 	e.idleSince = time.Now()
 	e.spot = l.idle.PushBack(e)
 }

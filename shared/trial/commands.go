@@ -54,6 +54,8 @@ func (c *commandsOf) view(i int) {
 		})
 	case "ExecutionCancelRequested":
 		c.add(history.Command{Kind: history.KindCancel, Reason: textDetail(*v, "cause"), RequestID: textDetail(*v, "requestId")})
+	case "ExecutionRedriven":
+		c.add(history.Command{Kind: history.KindRedrive, Reason: textDetail(*v, "cause"), RequestID: textDetail(*v, "requestId")})
 	case "TaskRedelivered", "TaskUncertain":
 		c.report(i, v, history.Command{Kind: history.KindLost, Reason: textDetail(*v, "cause")})
 		c.uncertain(i, v)

@@ -227,3 +227,33 @@ type CancelResponse struct {
 	// Execution is how the execution stands after the cancel, or now where that is not confirmed.
 	Execution Execution `json:"execution"`
 }
+
+// RedriveRequest is the body of POST /v1/executions/{id}/redrive.
+type RedriveRequest struct {
+	Reason string `json:"reason,omitempty" check:"max=1024"`
+}
+
+// RedriveResponse answers a RedriveRequest: 200 when an execution that ended without success goes on from where it failed,
+// 202 when that is not yet known.
+type RedriveResponse struct {
+	Confirmed bool `json:"confirmed"`
+	// Execution is how the execution stands now.
+	Execution Execution `json:"execution"`
+}
+
+// ResolveRequest is the body of POST /v1/executions/{id}/resolve: an operator's word on a unit that is uncertain.
+type ResolveRequest struct {
+	// Unit is its key. It is not in the path: a gateway would take the slashes in it for its own.
+	Unit string `json:"unit" check:"required,min=1,max=4096"`
+	// Resolution is completed (with Output), failed (with Error) or retry: it is offered anew.
+	Resolution string          `json:"resolution" check:"required,one=completed failed retry"`
+	Output     json.RawMessage `json:"output,omitempty" check:"payload,default=null"`
+	Error      *TaskError      `json:"error,omitempty"`
+}
+
+// ResolveResponse answers a ResolveRequest: 200 when the word is in the history, 202 when that is not yet known.
+type ResolveResponse struct {
+	Confirmed bool `json:"confirmed"`
+	// Event is the number of the event that recorded it; zero while not confirmed.
+	Event int64 `json:"event,omitempty"`
+}
