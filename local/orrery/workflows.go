@@ -63,6 +63,7 @@ func (c *cli) publish() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&req.Name, "name", "n", "", "name of the workflow")
 	cmd.Flags().IntVar(&req.Version, "version", 0, "version; the next one when left out")
+	cmd.Flags().BoolVar(&req.Strict, "strict", false, "keep to Amazon States Language and the limits of its reference service")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check only")
 	return cmd
 }

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/orrery-dev/orrery/shared/definition"
@@ -14,9 +15,6 @@ const (
 	nameTaken   = "StepFunctions.ExecutionAlreadyExistsException"
 	invalidName = "StepFunctions.InvalidNameException"
 )
-
-// OrreryLimitExceeded is the error of what goes beyond a limit of the document or of this version.
-const OrreryLimitExceeded = "Orrery.LimitExceeded"
 
 // maxDepth is how deep executions may start each other.
 const maxDepth = 20
@@ -205,7 +203,11 @@ func (d *decider) child(unit history.UnitKey, attempt int, of *Workflow, name st
 		start.ContextID, start.MachineID = d.executionID(of.Name, name), d.machineID(of.Name)
 	}
 	_, first, err := Start(of.Machine, 0, start, d.now)
-	if err != nil {
+	var unfit *InputError
+	switch {
+	case errors.As(err, &unfit):
+		return history.Child{}, failure{code: OrreryInvalidInput, cause: "The input " + unfit.Faults.Error() + "."}
+	case err != nil:
 		d.faultf("the first turn of child %s: %w", name, err)
 	}
 	d.work += len(text)
@@ -239,7 +241,7 @@ func (d *decider) childResult(v *history.Visit, cmd *history.Command, name strin
 		return stale
 	}
 	d.touch(v).reported = true
-	f, _, _ := reportedFailure(cmd.Failure)
+	f, _, _ := d.reportedFailure(cmd.Failure)
 	if cmd.Status == history.Succeeded {
 		f = failure{}
 	}

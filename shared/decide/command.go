@@ -177,7 +177,7 @@ func (d *decider) completed(v *history.Visit, st *definition.State, cmd *history
 	}
 	if kind, _ := v.Unit(); kind == history.TokenUnit {
 		ev.Type = history.EventSubmitted
-		if text := d.text(output); len(text) <= maxPayload {
+		if text := d.text(output); len(text) <= d.limits.PayloadBytes {
 			ev.Text.Literal = text
 		}
 		return applied(d.emit(ev))
@@ -208,7 +208,7 @@ func (d *decider) tokenReport(v *history.Visit, row history.RowRef, cmd *history
 		ev.Type, ev.Unit = history.EventCompleted, 0
 		return applied(d.succeed(v, st, ev, output))
 	case history.KindFail:
-		f, details, err := reportedFailure(cmd.Failure)
+		f, details, err := d.reportedFailure(cmd.Failure)
 		if err != nil {
 			return refused("the details of the failure are no JSON: %v", err)
 		}
@@ -231,7 +231,7 @@ func (d *decider) succeed(v *history.Visit, st *definition.State, ev history.Eve
 	switch {
 	case err != nil:
 		return d.failUnit(v, st, fails, evaluation(v, err))
-	case len(text) > maxPayload || len(undo) > maxPayload:
+	case len(text) > d.limits.PayloadBytes || len(undo) > d.limits.PayloadBytes:
 		return d.failUnit(v, st, fails, tooLarge(v.State()))
 	}
 	ev.Text = d.s.Shorten(&ev, text)
@@ -245,7 +245,7 @@ func (d *decider) succeed(v *history.Visit, st *definition.State, ev history.Eve
 }
 
 func (d *decider) failed(v *history.Visit, st *definition.State, cmd *history.Command, current bool) answer {
-	f, details, err := reportedFailure(cmd.Failure)
+	f, details, err := d.reportedFailure(cmd.Failure)
 	if err != nil {
 		return refused("the details of the failure are no JSON: %v", err)
 	}
@@ -258,7 +258,7 @@ func (d *decider) failed(v *history.Visit, st *definition.State, cmd *history.Co
 
 // reportedFailure is what a worker or an operator says. Details that are too large are left out: a failure is not lost for
 // their sake.
-func reportedFailure(r *history.Failure) (failure, []byte, error) {
+func (d *decider) reportedFailure(r *history.Failure) (failure, []byte, error) {
 	if r == nil {
 		r = &history.Failure{}
 	}
@@ -266,7 +266,7 @@ func reportedFailure(r *history.Failure) (failure, []byte, error) {
 	if f.code == "" {
 		f.code = expr.StatesTaskFailed
 	}
-	if len(r.Details) == 0 || len(r.Details) > maxPayload {
+	if len(r.Details) == 0 || len(r.Details) > d.limits.PayloadBytes {
 		return f, nil, nil
 	}
 	details, err := expr.Parse(r.Details)
@@ -286,8 +286,8 @@ func (d *decider) progress(v *history.Visit, cmd *history.Command) answer {
 		return refused("the details are no JSON: %v", err)
 	}
 	text := expr.Marshal(details)
-	if len(text) > maxPayload {
-		return refused("the details have %d bytes, %d are allowed", len(text), maxPayload)
+	if len(text) > d.limits.PayloadBytes {
+		return refused("the details have %d bytes, %d are allowed", len(text), d.limits.PayloadBytes)
 	}
 	if u, _ := v.View(); bytes.Equal(u.Progress, text) && v.HasRow() {
 		return answer{outcome: history.Duplicate}
@@ -323,8 +323,8 @@ func (d *decider) signal(cmd *history.Command) answer {
 		}
 		payload = d.text(value)
 	}
-	if len(payload) > maxPayload {
-		return refused("the payload has %d bytes, %d are allowed", len(payload), maxPayload)
+	if len(payload) > d.limits.PayloadBytes {
+		return refused("the payload has %d bytes, %d are allowed", len(payload), d.limits.PayloadBytes)
 	}
 	name := clip(cmd.Signal, maxCode)
 	handler := d.m.OnSignal[name]
@@ -364,7 +364,7 @@ func (d *decider) cancel(cmd *history.Command) answer {
 		d.terminate(reason)
 		return applied(id)
 	}
-	d.end(history.Cancelled, failure{cause: reason})
+	d.end(history.Cancelled, failure{cause: reason}, "")
 	return applied(id)
 }
 
@@ -407,7 +407,7 @@ func (d *decider) ruleCompleted(rule history.Event, v *history.Visit, st *defini
 }
 
 func (d *decider) ruleFailed(rule history.Event, v *history.Visit, st *definition.State, cmd *history.Command) answer {
-	f, details, err := reportedFailure(cmd.Failure)
+	f, details, err := d.reportedFailure(cmd.Failure)
 	if err != nil {
 		return refused("the details of the failure are no JSON: %v", err)
 	}

@@ -17,23 +17,24 @@ const (
 	// maxBytes is the same for the texts that the events of a turn write out, and maxWork for those that it reads and makes.
 	maxBytes = 1 << 20
 	maxWork  = 16 << 20
-	// maxPayload is how large the result of a task and the output of a state may be, in bytes of JSON.
-	maxPayload = 262_144
 	// snapshotEvery is after how many events a snapshot is due. A load folds at most 500: those, and what comes while the
 	// node must not write one.
 	snapshotEvery = 300
 )
 
 // Start opens an execution and decides as far as it goes by itself and knows. The error is that of an input that is no
-// JSON.
+// JSON, or a [*InputError].
 func Start(m *definition.Machine, id history.ExecutionID, start history.Start, now history.Time) (*history.State, history.Turn, error) {
 	input, err := expr.Parse(start.Input)
 	if err != nil {
 		return nil, history.Turn{}, fmt.Errorf("start execution %s: input: %w", start.Name, err)
 	}
+	if err := checkInput(m, start.Name, input); err != nil {
+		return nil, history.Turn{}, err
+	}
 	s := history.New()
 	t := history.Turn{Execution: id, Seq: 1, At: now, FirstEvent: 1}
-	d := &decider{m: m, s: s, t: &t, now: now, draw: newDraw(start.Seed)}
+	d := &decider{m: m, s: s, t: &t, now: now, draw: newDraw(start.Seed), limits: m.Limits()}
 	d.open(start, expr.Marshal(input))
 	d.proceed()
 	d.finish()
@@ -54,7 +55,7 @@ func (w World) Handle(m *definition.Machine, s *history.State, cmds []history.Co
 	now = max(now, s.At())
 	t := history.Turn{Seq: s.LastSeq() + 1, At: now, FirstEvent: s.Events() + 1}
 	t.Events = make([]history.Event, 0, usualEvents)
-	d := &decider{m: m, s: s, t: &t, now: now, world: w}
+	d := &decider{m: m, s: s, t: &t, now: now, world: w, limits: m.Limits()}
 	for i := range cmds {
 		d.draw = newDraw(cmds[i].Seed)
 		d.command(&cmds[i])
@@ -71,7 +72,7 @@ func HandOver(m *definition.Machine, s *history.State, t *history.Turn, i int, c
 	if i < 0 || i >= len(t.Offers) || t.Offers[i].Claim != nil || t.Offers[i].TokenTask {
 		return fmt.Errorf("hand over offer %d of turn %d: there is no such offer", i, t.Seq)
 	}
-	d := &decider{m: m, s: s, t: t, now: t.At}
+	d := &decider{m: m, s: s, t: t, now: t.At, limits: m.Limits()}
 	v := s.Unit(t.Offers[i].Unit)
 	if v == nil || !v.HasRow() || v.Row() != t.Offers[i].RowRef {
 		return fmt.Errorf("hand over %s of turn %d: it is not open", t.Offers[i].Unit, t.Seq)
@@ -87,12 +88,13 @@ func SnapshotDue(s *history.State) bool { return s.SinceSnapshot() >= snapshotEv
 
 // decider makes one turn.
 type decider struct {
-	m    *definition.Machine
-	s    *history.State
-	t    *history.Turn
-	now  history.Time
-	draw *draw
-	err  error // the first fault that ends the turn
+	m      *definition.Machine
+	limits definition.Limits
+	s      *history.State
+	t      *history.Turn
+	now    history.Time
+	draw   *draw
+	err    error // the first fault that ends the turn
 
 	world World
 	began map[history.UnitKey]history.Child // by the units that wait for them
@@ -170,6 +172,10 @@ func (d *decider) passOn() {
 // proceed goes on with what is ready, and then with the execution as a whole where it is unwound.
 func (d *decider) proceed() {
 	for !d.full() {
+		if d.exhausted() {
+			d.exhaust()
+			continue
+		}
 		before := d.s.Events()
 		v := d.s.Ready()
 		switch {

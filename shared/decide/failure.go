@@ -116,7 +116,7 @@ func (d *decider) caught(v *history.Visit, st *definition.State, c *definition.C
 		return
 	}
 	output := d.text(x.Output)
-	if len(output) > maxPayload {
+	if len(output) > d.limits.PayloadBytes {
 		d.propagate(v.Scope(), tooLarge(v.State()))
 		return
 	}
@@ -225,11 +225,12 @@ func aborts(events []history.Event, c *history.Scope) []history.Event {
 	return events
 }
 
-// end ends the execution without success: at once, or by unwinding it where there is something to undo or to clean up.
-func (d *decider) end(status history.Status, f failure) {
+// end ends the execution without success: at once, or by unwinding it where there is something to undo or to clean up. The
+// reason is empty where the status tells it.
+func (d *decider) end(status history.Status, f failure, reason string) {
 	ev := history.Event{Type: history.EventEnded, Scope: history.MainScope, Status: status}
 	if d.m.Cleanup != nil || d.s.MayUndoAny() {
-		ev.Type = history.EventUnwinding
+		ev.Type, ev.Name = history.EventUnwinding, reason
 	}
 	d.stop(d.failing(ev, f))
 }

@@ -15,6 +15,10 @@ func (d *decider) fanOut(v *history.Visit, st *definition.State) {
 		return
 	}
 	if st.Type == definition.Parallel {
+		if f, ok := d.tooWide(len(st.Branches)); ok {
+			d.fail(v, st, f)
+			return
+		}
 		ev.Index = len(st.Branches)
 		ev.Text = d.s.Shorten(&ev, d.text(entry.Effective))
 		d.emit(ev)
@@ -27,6 +31,10 @@ func (d *decider) fanOut(v *history.Visit, st *definition.State) {
 	items, limit, err := d.items(sc, entry, st)
 	if err != nil {
 		d.fail(v, st, evaluation(v, err))
+		return
+	}
+	if f, ok := d.tooWide(len(items)); ok {
+		d.fail(v, st, f)
 		return
 	}
 	ev.Index, ev.Limit = len(items), limit

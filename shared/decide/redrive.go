@@ -19,6 +19,8 @@ func (d *decider) redrive(cmd *history.Command) answer {
 		return refused("the execution has succeeded")
 	case d.s.Rewound():
 		return refused("what the execution did has been undone")
+	case d.noRoom():
+		return refused("the execution has %d events, %d are allowed", d.s.Events(), d.limits.Events)
 	case parent != nil && parent.Waits:
 		return refused("execution %s has been told how this one ended", parent.Name)
 	case d.now.Sub(d.s.At()) > redriveWithin:

@@ -58,7 +58,7 @@ func (d *decider) runID(st *definition.State) string {
 // batches groups the items of a Map, each made by its ItemSelector, into the inputs of its executions.
 func (d *decider) batches(sc *expr.Scope, st *definition.State, items []expr.Value) ([]expr.Value, error) {
 	b := st.Batcher
-	most, room := int64(len(items)), int64(maxPayload)
+	most, room := int64(len(items)), int64(d.limits.PayloadBytes)
 	var err error
 	if b.MaxItems != nil {
 		if most, err = b.MaxItems.Eval(sc); err != nil {
@@ -78,7 +78,7 @@ func (d *decider) batches(sc *expr.Scope, st *definition.State, items []expr.Val
 		}
 		input.Set("BatchInput", v)
 	}
-	g := grouping{input: input, most: int(min(most, int64(len(items)))), room: int(min(room, maxPayload))}
+	g := grouping{input: input, most: int(min(most, int64(len(items)))), room: int(min(room, int64(d.limits.PayloadBytes)))}
 	for i, item := range items {
 		if item, err = st.Flow.Item(sc, i, item); err != nil {
 			return nil, err
@@ -193,7 +193,7 @@ func (d *decider) kidEnded(v *history.Visit, index int, cmd *history.Command) an
 	ev := history.Event{Scope: v.Scope().ID(), Index: index}
 	output := expr.Marshal(d.parsed(cmd.Output))
 	switch {
-	case cmd.Status == history.Succeeded && len(output) <= maxPayload:
+	case cmd.Status == history.Succeeded && len(output) <= d.limits.PayloadBytes:
 		ev.Type = history.EventChildDone
 		ev.Text = d.s.Shorten(&ev, output)
 		return applied(d.emit(ev))

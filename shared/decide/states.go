@@ -107,9 +107,15 @@ func tooLarge(state string) failure {
 // exit leaves a state whose output may be too large, which fails it.
 func (d *decider) exit(v *history.Visit, st *definition.State, x expr.Exit, next string, last bool) {
 	output := d.text(x.Output)
-	if len(output) > maxPayload {
+	if len(output) > d.limits.PayloadBytes {
 		d.fail(v, st, tooLarge(v.State()))
 		return
+	}
+	if last && v.Scope().Role() == history.MainRole {
+		if faults := misfit(d.m.Output, x.Output); faults != nil {
+			d.fail(v, st, failure{code: OrreryInvalidOutput, cause: "The output of the execution " + faults.Error() + "."})
+			return
+		}
 	}
 	d.exited(v, st, x, output, next, last)
 }

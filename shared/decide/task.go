@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"fmt"
+
 	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/expr"
 	"github.com/orrery-dev/orrery/shared/history"
@@ -13,6 +15,10 @@ const noTimeout = 99_999_999
 func (d *decider) schedule(v *history.Visit, st *definition.State) {
 	if st.Resource.Token && d.world.Token == nil {
 		d.stall()
+		return
+	}
+	if st.Compensate != nil && d.s.Undos() >= maxUndos {
+		d.fail(v, st, failure{code: OrreryLimitExceeded, cause: fmt.Sprintf("%d compensations are kept already.", maxUndos)})
 		return
 	}
 	ev, effective, err := d.scheduled(v, st)

@@ -12,7 +12,7 @@ func (d *decider) timer(cmd *history.Command) answer {
 		return applied(0)
 	}
 	if limit := d.s.Deadline(); limit != 0 && limit <= d.now {
-		d.end(history.TimedOut, failure{code: expr.StatesTimeout})
+		d.end(history.TimedOut, failure{code: expr.StatesTimeout}, "")
 		return applied(d.s.Events())
 	}
 	for unit, at := range cmd.Heard {

@@ -79,6 +79,6 @@ func (d *decider) failRoot(c *history.Scope, f failure) {
 	case history.CleanupRole:
 		d.emit(d.failing(history.Event{Type: history.EventCleaned, Scope: c.ID(), Status: history.Failed}, f))
 	default:
-		d.end(history.Failed, f)
+		d.end(history.Failed, f, "")
 	}
 }

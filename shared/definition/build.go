@@ -12,6 +12,7 @@ import (
 type builder struct {
 	*report
 	strict bool
+	rules  *rules
 	// states counts all states; names has them by name, and becomes the index of
 	// the machines.
 	states int
@@ -38,6 +39,8 @@ func (b *builder) document(o *expr.Object) *Machine {
 	m := b.machine(f, nil, 0)
 	m.Version = f.word("Version", "", "1.0")
 	m.TimeoutSeconds = f.integer("TimeoutSeconds", 1, MaxSeconds, 0)
+	b.limits(f)
+	m.Input, m.Output = b.schema(f, "Input"), b.schema(f, "Output")
 	b.onSignal(m, f)
 	b.cleanup(m, f)
 	for _, s := range b.signals {
@@ -106,7 +109,7 @@ func (b *builder) refuse(at *place, f feature) {
 func (b *builder) machine(f fields, parent *State, branch int) *Machine {
 	around := b.ways
 	b.ways = &ways{broken: !f.has("StartAt")}
-	m := &Machine{Parent: parent, Branch: branch, States: map[string]*State{}, names: b.names}
+	m := &Machine{Parent: parent, Branch: branch, States: map[string]*State{}, names: b.names, rules: b.rules}
 	f.require("States", "StartAt")
 	m.Comment, _ = f.text("Comment")
 	m.StartAt = b.link(f, "StartAt")

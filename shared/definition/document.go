@@ -41,7 +41,8 @@ type Document struct {
 	// written.
 	Normalised []byte
 	// Hash identifies the content: the SHA-256 of the document as compact JSON
-	// with the members of every object sorted by name, as 64 hexadecimal digits.
+	// with the members of every object sorted by name, as 64 hexadecimal digits; in
+	// strict mode, of that with a line "strict" after it.
 	// Numbers count by their text: 1 and 1.0 give different hashes.
 	Hash string
 }
@@ -75,9 +76,9 @@ func parse(text []byte, opts Options, r *report) *Document {
 		r.errorf(root, RuleType, "Definition must be a valid JSON object")
 		return nil
 	}
-	b := builder{report: r, strict: opts.Strict, names: map[string]*State{}}
+	b := builder{report: r, strict: opts.Strict, names: map[string]*State{}, rules: &rules{}}
 	machine := b.document(o)
-	return &Document{Machine: machine, Normalised: expr.Marshal(v), Hash: hash(v)}
+	return &Document{Machine: machine, Normalised: expr.Marshal(v), Hash: hash(v, opts.Strict)}
 }
 
 // readWithin makes a value of a text, and reports what is beyond its limits.
@@ -104,8 +105,12 @@ func bounded(v expr.Value, opts Options, r *report) bool {
 	return true
 }
 
-func hash(v expr.Value) string {
-	sum := sha256.Sum256(expr.Marshal(sorted(v)))
+func hash(v expr.Value, strict bool) string {
+	text := expr.Marshal(sorted(v))
+	if strict {
+		text = append(text, "\nstrict"...)
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 

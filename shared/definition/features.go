@@ -72,6 +72,7 @@ var (
 	configFields     = []string{"Mode", "ExecutionType"}
 	retrierFields    = []string{"Comment", "ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate", "MaxDelaySeconds", "JitterStrategy"}
 	catcherFields    = []string{"Comment", "ErrorEquals", "Next", "Compensate"}
+	limitFields      = []string{"Events", "FanOut", "PayloadBytes"}
 	batcherFields    = []string{"MaxItemsPerBatch", "MaxInputBytesPerBatch", "BatchInput"}
 	compensateFields = []string{"Comment", "Resource", "TimeoutSeconds", "HeartbeatSeconds", "QueueTimeoutSeconds", "Priority",
 		"MaxRedeliveries", "WhenUncertain", "Retry"}
@@ -91,20 +92,17 @@ type feature string
 // notBuilt is what the language has and this version does not run: a document
 // that uses it is refused, never half run. What is built is deleted here.
 var notBuilt = map[feature]string{
-	"JSONata":          "the query language JSONata",
-	"ItemReader":       "an ItemReader",
-	"ResultWriter":     "a ResultWriter",
-	"http":             "HTTP requests made by the server",
-	"lambda":           "Lambda functions invoked by the server",
-	"Credentials":      "credentials for tasks that the server does",
-	"Limits":           "limits of a document's own",
-	"input and output": "schemas for input and output",
+	"JSONata":      "the query language JSONata",
+	"ItemReader":   "an ItemReader",
+	"ResultWriter": "a ResultWriter",
+	"http":         "HTTP requests made by the server",
+	"lambda":       "Lambda functions invoked by the server",
+	"Credentials":  "credentials for tasks that the server does",
 }
 
 // fieldFeatures are the features that a field uses by being there, by the
 // object that has it.
 var fieldFeatures = map[string]map[string]feature{
-	"document": {"Limits": "Limits", "Input": "input and output", "Output": "input and output"},
 	"state": {
 		"ItemReader": "ItemReader", "ResultWriter": "ResultWriter", "Credentials": "Credentials",
 	},

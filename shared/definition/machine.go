@@ -25,6 +25,8 @@ type Machine struct {
 	// signal that begins each; Signals lists the names as written. Top level only.
 	OnSignal map[string]*Machine
 	Signals  []string
+	// Input and Output are what the execution's input and output must be like; nil for anything. Top level only.
+	Input, Output *Schema
 	// Cleanup runs after an end that is not success; nil for none. Top level only.
 	Cleanup *Machine
 	// Parent is the Parallel or Map that this machine is inside of; nil for the
@@ -35,6 +37,7 @@ type Machine struct {
 
 	// names has every state of the whole document.
 	names map[string]*State
+	rules *rules // nil for the usual ones
 }
 
 // StateType is the Type field of a state.

@@ -73,6 +73,9 @@ const (
 	// field of another query language.
 	RuleLanguage = expr.RuleLanguage
 
+	// RuleSchema: Input or Output is no JSON Schema, or refers to something else.
+	RuleSchema = "schema"
+
 	// RuleAddition: an addition to Amazon States Language in strict mode.
 	RuleAddition = "addition"
 	// RuleNotBuilt: a part of the language that this version does not run.

@@ -246,8 +246,27 @@ var notBuiltCases = []ruleCase{
 	{"http", stateA(`"Type": "Task", "End": true, "Resource": "http"`), []string{"/States/A/Resource not-built"}},
 	{"lambda", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Credentials": {}`),
 		[]string{"/States/A/Credentials not-built", "/States/A/Resource not-built"}},
-	{"top level", `{"Limits": {}, "Input": {}, "Output": {}, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`,
-		[]string{"/Limits not-built", "/Input not-built", "/Output not-built"}},
+}
+
+// topped is a document with more fields at its top.
+func topped(fields string) string {
+	return `{` + fields + `, "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`
+}
+
+var topCases = []ruleCase{
+	{"limits", topped(`"Limits": {"Events": 1, "FanOut": 1048576, "PayloadBytes": 1048576}`), nil},
+	{"no limits", topped(`"Limits": {}`), nil},
+	{"wrong limits", topped(`"Limits": {"Events": 0, "FanOut": 1048577, "PayloadBytes": "many", "States": 1}`),
+		[]string{"/Limits/States unknown-field", "/Limits/Events range", "/Limits/FanOut range", "/Limits/PayloadBytes type"}},
+	{"limits no object", topped(`"Limits": 5`), []string{"/Limits type"}},
+	{"schemas", topped(`"Input": {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "number"}}}, "Output": true`), nil},
+	{"an older draft", topped(`"Input": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "string"}`), nil},
+	{"no schemas", topped(`"Input": {"type": "nothing"}, "Output": 7`), []string{"/Input schema", "/Output schema"}},
+	{"a schema elsewhere", topped(`"Input": {"$ref": "https://example.com/schema.json"}, "Output": {"$schema": "https://example.com/meta"}`),
+		[]string{"/Input schema", "/Output schema"}},
+	{"a file", topped(`"Input": {"$ref": "file:///etc/passwd"}`), []string{"/Input schema"}},
+	{"a reference to nothing", topped(`"Input": {"$ref": "#/$defs/no"}`), []string{"/Input schema"}},
+	{"a wrong pattern", topped(`"Input": {"pattern": "("}`), []string{"/Input schema"}},
 }
 
 var strictCases = []ruleCase{
@@ -335,7 +354,7 @@ var undoCases = []ruleCase{
 func TestRules(t *testing.T) {
 	tables := map[string][]ruleCase{
 		"document": documentCases, "state": stateCases, "wait": waitCases, "choice": choiceCases, "task": taskCases,
-		"handler": handlerCases, "nested": nestedCases, "undo": undoCases, "distributed": distributedCases, "not built": notBuiltCases, "limit": limitCases(),
+		"handler": handlerCases, "nested": nestedCases, "undo": undoCases, "top": topCases, "distributed": distributedCases, "not built": notBuiltCases, "limit": limitCases(),
 	}
 	hit := map[string]bool{}
 	for table, cases := range tables {

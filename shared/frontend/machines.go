@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/store"
 )
 
 // maxMachines bounds the cache; beyond it the cache begins anew.
@@ -26,19 +27,19 @@ func (m *machines) get(hash string) *definition.Machine {
 }
 
 // parse gives the machine of a published document.
-func (m *machines) parse(hash string, document []byte) (*definition.Machine, error) {
-	if machine := m.get(hash); machine != nil {
+func (m *machines) parse(d *store.Definition) (*definition.Machine, error) {
+	if machine := m.get(d.Hash); machine != nil {
 		return machine, nil
 	}
-	doc, problems := definition.Parse(document, definition.Options{})
+	doc, problems := definition.Parse(d.Document, definition.Options{Strict: d.Strict})
 	if err := problems.Err(); err != nil {
-		return nil, fmt.Errorf("frontend: published document %s: %w", hash, err)
+		return nil, fmt.Errorf("frontend: published document %s: %w", d.Hash, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.known) >= maxMachines {
 		clear(m.known)
 	}
-	m.known[hash] = doc.Machine
+	m.known[d.Hash] = doc.Machine
 	return doc.Machine, nil
 }

@@ -264,7 +264,7 @@ func (f *Frontend) machineOf(ctx context.Context, e store.Execution) *definition
 	if err != nil {
 		return nil
 	}
-	m, err := f.machines.parse(def.Hash, def.Document)
+	m, err := f.machines.parse(&def)
 	if err != nil {
 		return nil
 	}

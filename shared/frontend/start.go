@@ -5,12 +5,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"math/rand/v2"
 
 	"github.com/google/uuid"
 
 	"github.com/orrery-dev/orrery/shared/auth"
 	"github.com/orrery-dev/orrery/shared/decide"
+	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
 	"github.com/orrery-dev/orrery/shared/wire"
@@ -31,7 +33,7 @@ func (f *Frontend) Start(ctx context.Context, c auth.Call, q wire.StartRequest) 
 }
 
 // begin starts an execution: its first turn is decided here and written with its row. The same name, workflow and input
-// answer the execution that is there.
+// answer the execution that is there; under strict rules only while it runs.
 func (f *Frontend) begin(ctx context.Context, c auth.Call, q wire.StartRequest) (wire.Execution, bool, error) {
 	ns, err := f.namespace(ctx, c)
 	if err != nil {
@@ -66,7 +68,7 @@ func (f *Frontend) begin(ctx context.Context, c auth.Call, q wire.StartRequest) 
 func (f *Frontend) firstTurn(
 	c auth.Call, q wire.StartRequest, def store.Definition, now history.Time, behaviour int, o *history.Occurrence,
 ) (store.Item, error) {
-	machine, err := f.machines.parse(def.Hash, def.Document)
+	machine, err := f.machines.parse(&def)
 	if err != nil {
 		return store.Item{}, err
 	}
@@ -76,7 +78,11 @@ func (f *Frontend) firstTurn(
 		Behaviour: min(behaviour, history.BehaviourLevel), Timeout: q.TimeoutMS, RequestID: c.RequestID,
 		Trace: c.TraceParent, Occurrence: o, Seed: rand.Uint64(),
 	}, now)
-	if err != nil {
+	var unfit *decide.InputError
+	switch {
+	case errors.As(err, &unfit):
+		return store.Item{}, unfitInput(unfit.Faults)
+	case err != nil:
 		return store.Item{}, failed("decide the first turn of "+name, err)
 	}
 	n := &store.NewExecution{Name: name, Definition: def.ID, InputHash: inputHash(q), Trace: c.TraceParent}
@@ -86,12 +92,21 @@ func (f *Frontend) firstTurn(
 	return store.Item{Turn: &turn, New: n}, nil
 }
 
+// unfitInput refuses an input that does not fit the schema of its workflow.
+func unfitInput(faults definition.FaultList) error {
+	details := make([]wire.Detail, len(faults))
+	for i, f := range faults {
+		details[i] = wire.Detail{Field: "input" + f.Pointer, Rule: f.Keyword, Message: f.Message}
+	}
+	return wire.Invalid(details...)
+}
+
 // startedAs is the answer to a start whose first turn was written, or whose name was taken.
 func startedAs(q wire.StartRequest, item store.Item, def store.Definition, s store.Started) (wire.Execution, bool, error) {
 	if old := s.Existing; old != nil {
 		same := old.Workflow == q.Workflow && (q.Version == 0 || q.Version == old.Version) && bytes.Equal(old.InputHash, item.New.InputHash)
-		if !same {
-			return wire.Execution{}, false, wire.Errorf(wire.ExecutionExists, "the name %q is taken by an execution with another workflow or input", old.Name)
+		if !same || def.Strict && old.Status.Ended() {
+			return wire.Execution{}, false, wire.Errorf(wire.ExecutionExists, "the name %q is taken by an execution that has ended, or has another workflow or input", old.Name)
 		}
 		return executionOf(*old), false, nil
 	}

@@ -18,11 +18,11 @@ func (f *Frontend) Publish(ctx context.Context, c auth.Call, q wire.PublishReque
 	if err != nil {
 		return wire.Workflow{}, false, err
 	}
-	doc, err := parseDocument(q.Document)
+	doc, err := parseDocument(q.Document, q.Strict)
 	if err != nil {
 		return wire.Workflow{}, false, err
 	}
-	d := store.Definition{Namespace: ns, Name: q.Name, Version: q.Version, Hash: doc.Hash, Document: doc.Normalised}
+	d := store.Definition{Namespace: ns, Name: q.Name, Version: q.Version, Hash: doc.Hash, Document: doc.Normalised, Strict: q.Strict}
 	var created bool
 	if dryRun {
 		d, err = f.wouldPublish(ctx, d)
@@ -36,7 +36,7 @@ func (f *Frontend) Publish(ctx context.Context, c auth.Call, q wire.PublishReque
 }
 
 // parseDocument reads the document of a request: a string is the text of one, as JSON or YAML.
-func parseDocument(raw json.RawMessage) (*definition.Document, error) {
+func parseDocument(raw json.RawMessage, strict bool) (*definition.Document, error) {
 	text := []byte(raw)
 	if len(raw) > 0 && raw[0] == '"' {
 		var s string
@@ -45,7 +45,7 @@ func parseDocument(raw json.RawMessage) (*definition.Document, error) {
 		}
 		text = []byte(s)
 	}
-	doc, problems := definition.Parse(text, definition.Options{})
+	doc, problems := definition.Parse(text, definition.Options{Strict: strict})
 	var invalid *definition.InvalidError
 	if err := problems.Err(); errors.As(err, &invalid) {
 		e := wire.Errorf(wire.InvalidWorkflow, "the document is refused; details has every problem")
@@ -117,7 +117,7 @@ func (f *Frontend) ListWorkflows(ctx context.Context, c auth.Call, q wire.PageQu
 }
 
 func workflowOf(d store.Definition) wire.Workflow {
-	return wire.Workflow{Name: d.Name, Version: d.Version, Hash: d.Hash, PublishedAt: d.PublishedAt.Time()}
+	return wire.Workflow{Name: d.Name, Version: d.Version, Hash: d.Hash, Strict: d.Strict, PublishedAt: d.PublishedAt.Time()}
 }
 
 func workflowName(name string, version int) string {

@@ -116,6 +116,9 @@ func (s *State) LastUndo() (UnitKey, bool) {
 	return "", false
 }
 
+// Undos is how many units can be undone.
+func (s *State) Undos() int { return len(s.undos) }
+
 // MayUndoAny is MayUndo for the execution as a whole.
 func (s *State) MayUndoAny() bool {
 	return len(s.undos) > 0 || len(s.stopping) > 0 || slices.ContainsFunc(s.roots, func(r *Scope) bool { return r.root == undoRoot })

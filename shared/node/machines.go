@@ -60,7 +60,7 @@ func (m *machines) read(ctx context.Context, ids []history.DefinitionID) error {
 
 func (m *machines) keep(d *store.Definition) {
 	var x machine
-	doc, problems := definition.Parse(d.Document, definition.Options{})
+	doc, problems := definition.Parse(d.Document, definition.Options{Strict: d.Strict})
 	if err := problems.Err(); err != nil {
 		x.err = fmt.Errorf("node: definition %d: %w", d.ID, err)
 	} else {

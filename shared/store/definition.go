@@ -15,8 +15,9 @@ type Definition struct {
 	Namespace   history.NamespaceID
 	Name        string
 	Version     int
-	Hash        string // SHA-256 of the normalised document, hexadecimal
+	Hash        string // of the document and its rules, hexadecimal
 	Document    []byte // normalised JSON; nil in lists
+	Strict      bool   // published under the rules of the reference service alone
 	PublishedAt history.Time
 }
 
@@ -35,6 +36,7 @@ type definitionRow struct {
 	Version     int32
 	Hash        string
 	Document    string
+	Strict      bool
 	PublishedAt pgtype.Timestamptz
 	Now         pgtype.Timestamptz
 }
@@ -42,7 +44,7 @@ type definitionRow struct {
 func (r *definitionRow) definition() Definition {
 	d := Definition{
 		ID: history.DefinitionID(r.ID), Namespace: history.NamespaceID(r.Namespace), Name: r.Name, Version: int(r.Version),
-		Hash: r.Hash, PublishedAt: instant(r.PublishedAt),
+		Hash: r.Hash, Strict: r.Strict, PublishedAt: instant(r.PublishedAt),
 	}
 	if r.Document != "" {
 		d.Document = []byte(r.Document)
@@ -94,7 +96,7 @@ func (s *Store) publish(ctx context.Context, d Definition) ([]publishedRow, erro
 	p.begin()
 	collect(p, publishSQL, args{
 		"namespace": int32(d.Namespace), "name": d.Name, "version": int32(d.Version), "hash": d.Hash,
-		"document": string(d.Document),
+		"document": string(d.Document), "strict": d.Strict,
 	}, &rows)
 	p.commit()
 	p.ring(Bells{Definitions: true})

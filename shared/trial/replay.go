@@ -107,7 +107,7 @@ func (r *replayer) turn(i int) (Verdict, error) {
 			v, err = r.forbidden(turn, v, &t, from)
 		}
 		if err != nil || v.Judgement != Same {
-			return v, err
+			return refusedInput(turn, v), err
 		}
 	}
 	events := turn.Events
@@ -144,6 +144,17 @@ func (r *replayer) forbidden(turn *Recorded, v Verdict, t *history.Turn, from be
 	v.Judgement = Unclear
 	v.Message += ", unless a worker forbade another try, which is not in a history"
 	return v, nil
+}
+
+// refusedInput takes a difference for unclear that may come from the document of another workflow, which a replay does not have:
+// it did not take an input.
+func refusedInput(turn *Recorded, v Verdict) Verdict {
+	i := slices.IndexFunc(turn.Views, func(w history.View) bool { return w.ID == v.Event })
+	if v.Judgement == Differs && i >= 0 && textDetail(turn.Views[i], "error") == decide.OrreryInvalidInput {
+		v.Judgement = Unclear
+		v.Message += ", unless the input does not fit the workflow that it was for, whose document is not known"
+	}
+	return v
 }
 
 // again decides a turn once more, from the state before it; Differs also where it cannot be decided.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,7 +92,11 @@ func TestReplayOfTheSameDocument(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v, err := Replay(m, rec, nil); err != nil || v.Judgement != Same {
+			want := Same
+			if slices.ContainsFunc(r.rows, refusesInput) { // up to a document that a replay does not have
+				want = Unclear
+			}
+			if v, err := Replay(m, rec, nil); err != nil || v.Judgement != want {
 				t.Errorf("rows: %+v %v", v, err)
 			}
 			for i := range rec.Turns {
@@ -108,6 +113,8 @@ func TestReplayOfTheSameDocument(t *testing.T) {
 		})
 	}
 }
+
+func refusesInput(row Row) bool { return bytes.Contains(row.Events, []byte(`"Orrery.InvalidInput"`)) }
 
 // recording plays a document and records it: with the events themselves, or with what the API shows.
 func recordingOf(t *testing.T, document, script string, rows bool) *Recording {

@@ -12,6 +12,8 @@ type PublishRequest struct {
 	Version int `json:"version,omitempty" check:"min=1,max=2147483647"`
 	// Document is the document itself, or a string with its text in JSON or YAML.
 	Document json.RawMessage `json:"document" check:"required"`
+	// Strict refuses the additions to Amazon States Language, and keeps to the limits of its reference service.
+	Strict bool `json:"strict,omitempty"`
 }
 
 // PublishQuery is the query of POST /v1/workflows.
@@ -25,8 +27,10 @@ type PublishQuery struct {
 type Workflow struct {
 	Name    string `json:"name"`
 	Version int    `json:"version"`
-	// Hash is the SHA-256 of the normalised document in hexadecimal.
+	// Hash is the SHA-256 of the normalised document and its rules in hexadecimal.
 	Hash string `json:"hash"`
+	// Strict tells that it was published so.
+	Strict bool `json:"strict,omitempty"`
 	// PublishedAt is absent in the answer to a dry run.
 	PublishedAt time.Time `json:"published_at,omitzero"`
 	// Document is the normalised document; absent in lists and in answers to publishing.

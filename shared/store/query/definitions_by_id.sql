@@ -1,4 +1,4 @@
-select d.id, d.namespace, d.name, d.version, d.hash, d.document, d.published_at, coalesce(@now::timestamptz, now()) as now
+select d.id, d.namespace, d.name, d.version, d.hash, d.document, d.strict, d.published_at, coalesce(@now::timestamptz, now()) as now
 from orrery.definition d
 where d.id = any (@definitions::bigint[])
 order by d.id

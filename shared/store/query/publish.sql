@@ -14,8 +14,8 @@ chosen as (
     end as version
 ),
 published as (
-    insert into orrery.definition (namespace, name, version, hash, document)
-    select @namespace::integer, @name, version, @hash, @document
+    insert into orrery.definition (namespace, name, version, hash, document, strict)
+    select @namespace::integer, @name, version, @hash, @document, @strict
     from chosen
     on conflict (namespace, name, version) do nothing
     returning id, version, hash, published_at

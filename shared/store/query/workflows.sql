@@ -15,7 +15,7 @@ with recursive names as (
         order by d.name
         limit 1) next
 )
-select d.id, d.namespace, d.name, d.version, d.hash, ''::text as document, d.published_at,
+select d.id, d.namespace, d.name, d.version, d.hash, ''::text as document, d.strict, d.published_at,
        coalesce(@now::timestamptz, now()) as now
 from (select name from names limit @limit::integer) n
 cross join lateral (

@@ -1,0 +1,57 @@
+package decide_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/orrery-dev/orrery/shared/decide"
+	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/history"
+)
+
+// TestStrictWall has the reference service's limit of events, where its rules alone hold.
+func TestStrictWall(t *testing.T) {
+	const loop = `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"B"},"B":{"Type":"Pass","Next":"A"}}}`
+	doc, problems := definition.Parse([]byte(loop), definition.Options{Strict: true})
+	if doc == nil {
+		t.Fatal(problems.Err())
+	}
+	s, turn, err := decide.Start(doc.Machine, 1, history.Start{Name: "loop", Input: []byte(`{}`)}, begin)
+	for err == nil && turn.End == nil && s.Events() < 30_000 {
+		turn, err = decide.Handle(doc.Machine, s, []history.Command{{Kind: history.KindTimer}}, begin)
+	}
+	want := history.End{
+		Status: history.Failed, Error: "States.Runtime", Cause: "The execution reached the maximum number of history events (25000).",
+	}
+	if err != nil || turn.End == nil || fmt.Sprint(*turn.End) != fmt.Sprint(want) || s.Events() > 25_000 || s.Events() < 24_990 {
+		t.Errorf("%d events, end %+v, %v", s.Events(), turn.End, err)
+	}
+}
+
+// TestKeptCompensationsAreBounded: a Task that has to be undone is not begun when there is no room for that.
+func TestKeptCompensationsAreBounded(t *testing.T) {
+	m := parse(t, `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"task:a","ResultPath":null,"Next":"A",
+		"Compensate":{"Resource":"task:b","Parameters":{}}}}}`)
+	s, turn, err := decide.Start(m, 1, history.Start{Name: "saga", Input: []byte(`{}`)}, begin)
+	n := 0
+	for ; err == nil && len(turn.Offers) == 1 && turn.Offers[0].Contract.Task == "a"; n++ {
+		cmd := history.Command{Kind: history.KindComplete, Row: turn.Offers[0].RowRef, Output: []byte("1")}
+		turn, err = decide.Handle(m, s, []history.Command{cmd}, begin)
+	}
+	if err != nil || n != 10_000 || s.Ending() == nil || s.Ending().Error != decide.OrreryLimitExceeded {
+		t.Errorf("after %d tasks: %+v, %v", n, s.Ending(), err)
+	}
+}
+
+func TestStartRefusesAnInput(t *testing.T) {
+	m := parse(t, `{"StartAt":"A","Input":{"type":"object","required":["n"]},"States":{"A":{"Type":"Succeed"}}}`)
+	_, _, err := decide.Start(m, 1, history.Start{Name: "x", Input: []byte(`{}`)}, begin)
+	var unfit *decide.InputError
+	if !errors.As(err, &unfit) || len(unfit.Faults) != 1 || unfit.Faults[0].Keyword != "required" {
+		t.Errorf("%v", err)
+	}
+	if _, turn, err := decide.Start(m, 1, history.Start{Name: "x", Input: []byte(`{"n":null}`)}, begin); err != nil || turn.End == nil {
+		t.Errorf("%v", err)
+	}
+}
