@@ -15,7 +15,8 @@ func sequence(ctx context.Context, r *rig, o options, n int) (res result, err er
 	if err := publish(ctx, c, "bench", chain(n)); err != nil {
 		return res, err
 	}
-	stop := work(ctx, r.url, o.clients, func(json.RawMessage) {})
+	// More handlers than clients: one is always free for what comes next.
+	stop := work(ctx, r.url, 2*o.clients, func(json.RawMessage) {})
 	defer func() { err = firstError(err, stop()) }()
 	return closedLoop(ctx, r, o, o.clients, n, func(ctx context.Context) error {
 		return do(ctx, c, "bench", object{"n": 1})

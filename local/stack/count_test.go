@@ -25,7 +25,7 @@ func newTapped(t *testing.T, o Options) (*system, *tap) {
 }
 
 // byItself are what a node sends once in a while, whatever it has to do.
-var byItself = []string{"due", "inbox", "unnoticed", "lost_claims", "partitions", "clean_lock", "make_days"}
+var byItself = []string{"due", "inbox", "unnoticed", "lost_claims", "partitions", "clean_lock", "make_days", "paid"}
 
 // ofNodes gives the transactions of nodes but for their heartbeats, and apart those that come once in a while.
 func ofNodes(list []transaction) (own, looks []transaction) {

@@ -15,6 +15,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -24,8 +25,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/orrery-dev/orrery/shared/auth"
 	"github.com/orrery-dev/orrery/shared/telemetry"
@@ -87,7 +86,7 @@ func newServer(s Services, o Options, table []Route) *server {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(wire.HeaderRequestID)
 	if !isID(id) {
-		id = uuid.Must(uuid.NewV7()).String()
+		id = rand.Text()
 	}
 	w.Header().Set(wire.HeaderRequestID, id)
 	if _, pattern := s.mux.Handler(r); pattern != "" {

@@ -321,7 +321,7 @@ func TestCallCarriesTheHeaders(t *testing.T) {
 	}
 	w = r.send("GET", "/v1/queues", "", wire.HeaderTraceParent, "nonsense")
 	c := r.lastCall(t).call
-	if c.Namespace != wire.DefaultNamespace || c.TraceParent != "" || len(c.RequestID) != 36 || c.RequestID != w.Header().Get(wire.HeaderRequestID) {
+	if c.Namespace != wire.DefaultNamespace || c.TraceParent != "" || len(c.RequestID) != 26 || c.RequestID != w.Header().Get(wire.HeaderRequestID) {
 		t.Errorf("got %+v", c)
 	}
 }

@@ -1,6 +1,9 @@
 package decide
 
-import "github.com/orrery-dev/orrery/shared/history"
+import (
+	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/history"
+)
 
 // touched is a unit that the turn may have changed, as it stood before. A unit that ends by its token counts as two: the
 // token's row, and the one by which a worker gets the token.
@@ -163,6 +166,23 @@ func (d *decider) children(b *touched, now standing) {
 	if c, ok := d.began[b.unit]; ok && now.child != "" {
 		d.t.Children = append(d.t.Children, c)
 	}
+}
+
+// HandOuts gives the tasks that workers have, as the offers that they were: for rows that their turns have not written. The
+// claims lack what a state does not keep, the poll.
+func HandOuts(m *definition.Machine, s *history.State) ([]history.Offer, error) {
+	d := &decider{m: m, s: s, t: &history.Turn{}}
+	for _, v := range s.OpenVisits() {
+		u, _ := v.View()
+		if !v.HasRow() || u.Status != history.UnitDispatched {
+			continue
+		}
+		if d.offer(v, standing{row: v.Row()}); d.err != nil {
+			return nil, d.err
+		}
+		d.t.Offers[len(d.t.Offers)-1].Claim = &history.Claim{Session: u.Session, Worker: u.Worker, At: u.DispatchedAt}
+	}
+	return d.t.Offers, nil
 }
 
 // offer writes a row for the queue.

@@ -69,7 +69,7 @@ type workerStore interface {
 	Session(ctx context.Context, id string) (store.Session, error)
 	Touch(ctx context.Context, ts []store.Touch) (gone []string, err error)
 	WorkerBeat(ctx context.Context, b store.WorkerBeat) (store.WorkerBeatAnswer, error)
-	Deregister(ctx context.Context, id string) ([]store.Holding, error)
+	Deregister(ctx context.Context, id string) ([]store.HeldTask, error)
 	Claim(ctx context.Context, q store.ClaimRequest) (store.ClaimResult, error)
 	Report(ctx context.Context, rs []store.Report) ([]store.ReportOutcome, error)
 }
@@ -77,8 +77,9 @@ type workerStore interface {
 // Host is a process that lives long, around a frontend: a node. It waits better than by looking again and again. The
 // store of such a frontend is the host's as well, where the host serves what it owns itself.
 type Host interface {
-	// Open begins to poll: tasks may come to the poll from now on. The caller waits for them, or closes the poll.
-	Open(p store.Poll) (OpenPoll, error)
+	// Open begins to poll: tasks may come to the poll from now on. The caller waits for them, or closes the poll. One that
+	// comes first is given tasks before those that wait: its answer is on its way in any case.
+	Open(p store.Poll, first bool) (OpenPoll, error)
 	// Ended waits until the execution of the name has ended or until comes; nil is that it runs still. known is false where
 	// the host cannot tell: look at the database.
 	Ended(ctx context.Context, ns history.NamespaceID, name string, until time.Time) (ended *Ended, known bool)
@@ -147,7 +148,9 @@ func New(s Store, o Options) *Frontend {
 // function is the host of a frontend that has none: it looks again, and nobody rings.
 type function struct{ *claimer }
 
-func (f function) Open(p store.Poll) (OpenPoll, error) { return functionPoll{f.claimer, p}, nil }
+func (f function) Open(p store.Poll, _ bool) (OpenPoll, error) {
+	return functionPoll{f.claimer, p}, nil
+}
 
 // functionPoll claims when it is waited for.
 type functionPoll struct {

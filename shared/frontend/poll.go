@@ -21,7 +21,7 @@ func (f *Frontend) Poll(ctx context.Context, c auth.Call, q wire.PollRequest) (w
 	if err != nil {
 		return wire.PollResponse{}, err
 	}
-	p, err := f.host.Open(pollOf(s, q))
+	p, err := f.host.Open(pollOf(s, q), false)
 	if err != nil {
 		return wire.PollResponse{}, failed("poll for session "+s.ID, err)
 	}
@@ -61,7 +61,7 @@ func pollOf(s store.Session, q wire.PollRequest) store.Poll {
 // assignmentOf is a claimed task as its worker is told about it, with its token.
 func assignmentOf(signer *Signer, ns history.NamespaceID, t store.Assignment) wire.Assignment {
 	return wire.Assignment{
-		Token:              signer.Sign(Token{ns, t.Execution, t.Row, t.Claim.Session, t.Claim.Worker}),
+		Token:              signer.Sign(Token{ns, t.Execution, t.Turn, t.Row, t.Claim.Session, t.Claim.Worker}),
 		Execution:          t.Name,
 		Workflow:           t.Workflow,
 		Version:            t.Version,

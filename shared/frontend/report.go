@@ -35,7 +35,7 @@ func (f *Frontend) Complete(ctx context.Context, c auth.Call, q wire.CompleteReq
 	}
 	// The poll is open before the reports are applied, so that what follows from them can be handed over with them. The
 	// reports matter more: a poll that fails must not hide what became of them. The worker polls again.
-	p, pollErr := f.host.Open(pollOf(s, *q.Poll))
+	p, pollErr := f.host.Open(pollOf(s, *q.Poll), true)
 	a, err := f.report(ctx, c, q.SessionID, reports)
 	a.Assignments = []wire.Assignment{}
 	switch {
@@ -86,11 +86,9 @@ func (f *Frontend) report(ctx context.Context, c auth.Call, session string, repo
 	if err != nil {
 		return wire.ReportResponse{}, err
 	}
-	var outcomes []store.ReportOutcome
-	// A repeat after an unknown outcome is answered as a duplicate.
-	err = retried(ctx, true, func() (err error) { outcomes, err = f.store.Report(ctx, rs); return err })
+	outcomes, err := f.enter(ctx, rs)
 	if err != nil {
-		return wire.ReportResponse{}, failed("report", err)
+		return wire.ReportResponse{}, err
 	}
 	if session != "" {
 		// Contact is all that is wanted: a report under a session that is lost by now counts all the same.
@@ -139,7 +137,8 @@ func (f *Frontend) checked(ctx context.Context, c auth.Call, session string, rep
 			continue
 		}
 		rs[i] = r.Report
-		rs[i].Execution, rs[i].Row, rs[i].Session, rs[i].Worker, rs[i].RequestID = t.Execution, t.Row, t.Session, t.Worker, c.RequestID
+		rs[i].Execution, rs[i].Row, rs[i].OpenAt = t.Execution, t.Row, t.Turn
+		rs[i].Session, rs[i].Worker, rs[i].RequestID = t.Session, t.Worker, c.RequestID
 	}
 	return rs, faults.err()
 }

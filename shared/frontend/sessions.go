@@ -105,7 +105,7 @@ func (f *Frontend) held(ctx context.Context, s store.Session, list []wire.HeldTo
 			holding := store.Holding{Execution: token.Execution, Row: token.Row}
 			if h.text[holding] == "" {
 				h.text[holding] = t.Token
-				h.tasks = append(h.tasks, store.HeldTask{Holding: holding, Details: t.Details})
+				h.tasks = append(h.tasks, store.HeldTask{Holding: holding, Details: t.Details, Turn: token.Turn})
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (f *Frontend) Deregister(ctx context.Context, c auth.Call, q wire.Deregiste
 	if err != nil {
 		return wire.DeregisterResponse{}, err
 	}
-	var back []store.Holding
+	var back []store.HeldTask
 	err = retried(ctx, false, func() (err error) { back, err = f.store.Deregister(ctx, s.ID); return err })
 	if err != nil {
 		return wire.DeregisterResponse{}, f.sessions.lost(s.ID, err)
@@ -130,7 +130,7 @@ func (f *Frontend) Deregister(ctx context.Context, c auth.Call, q wire.Deregiste
 	f.sessions.remove(s.ID)
 	a := wire.DeregisterResponse{Tokens: make([]string, 0, len(back))}
 	for _, h := range back {
-		a.Tokens = append(a.Tokens, cl.signer.Sign(Token{s.Namespace, h.Execution, h.Row, s.ID, s.Worker}))
+		a.Tokens = append(a.Tokens, cl.signer.Sign(Token{s.Namespace, h.Execution, h.Turn, h.Row, s.ID, s.Worker}))
 	}
 	return a, nil
 }

@@ -13,16 +13,18 @@ import (
 // Token is what a task token says: the row of the queue that was handed out, and to whom. It is readable by its holder
 // and signed, so that a report is told from a foreign or forged one without a look into the database.
 //
-//	base64url( version 1 | namespace | execution | attempt | offer | unit | session | worker | MAC )
+//	base64url( version 1 | namespace | execution | turn | attempt | offer | unit | session | worker | MAC )
 //
 // Numbers are varints, texts carry their length before them; the MAC is the first 16 bytes of HMAC-SHA256 over all
 // that precedes it. A token task's token has neither session nor worker.
 type Token struct {
 	Namespace history.NamespaceID
 	Execution history.ExecutionID
-	Row       history.RowRef
-	Session   string
-	Worker    string
+	// Turn is the one that has handed the task over, where its row may be owed; zero for one that was claimed from its row.
+	Turn    history.Seq
+	Row     history.RowRef
+	Session string
+	Worker  string
 }
 
 // The errors of Signer.Parse.
@@ -52,6 +54,7 @@ func (s *Signer) Sign(t Token) string {
 	b = append(b, tokenVersion)
 	b = binary.AppendUvarint(b, uint64(t.Namespace))
 	b = binary.AppendUvarint(b, uint64(t.Execution))
+	b = binary.AppendUvarint(b, uint64(t.Turn))
 	b = binary.AppendUvarint(b, uint64(t.Row.Attempt))
 	b = binary.AppendUvarint(b, uint64(t.Row.Offer))
 	for _, text := range []string{string(t.Row.Unit), t.Session, t.Worker} {
@@ -73,7 +76,7 @@ func (s *Signer) Parse(text string) (Token, error) {
 	}
 	signed, mac := b[:len(b)-macSize], b[len(b)-macSize:]
 	r := tokenReader{left: signed[1:], ok: true}
-	t := Token{Namespace: history.NamespaceID(r.number()), Execution: history.ExecutionID(r.number())}
+	t := Token{Namespace: history.NamespaceID(r.number()), Execution: history.ExecutionID(r.number()), Turn: history.Seq(r.number())}
 	t.Row.Attempt, t.Row.Offer = int(r.number()), int(r.number())
 	t.Row.Unit, t.Session, t.Worker = history.UnitKey(r.text()), r.text(), r.text()
 	if !r.ok || len(r.left) > 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 var sample = frontend.Token{
-	Namespace: 3, Execution: 1 << 40, Row: history.RowRef{Unit: "Ship[3]/Pack#2", Attempt: 2, Offer: 5},
+	Namespace: 3, Execution: 1 << 40, Turn: 300, Row: history.RowRef{Unit: "Ship[3]/Pack#2", Attempt: 2, Offer: 5},
 	Session: "0193-session", Worker: "billing-1",
 }
 
@@ -23,6 +23,7 @@ func TestTokenRoundTrip(t *testing.T) {
 		want := frontend.Token{
 			Namespace: history.NamespaceID(rapid.Int32Min(0).Draw(t, "namespace")),
 			Execution: history.ExecutionID(rapid.Int64Min(0).Draw(t, "execution")),
+			Turn:      history.Seq(rapid.Int32Min(0).Draw(t, "turn")),
 			Row: history.RowRef{
 				Unit:    history.UnitKey(rapid.StringN(0, 100, 200).Draw(t, "unit")),
 				Attempt: rapid.IntRange(0, 1e9).Draw(t, "attempt"), Offer: rapid.IntRange(0, 1e9).Draw(t, "offer"),

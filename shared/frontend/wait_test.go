@@ -98,7 +98,7 @@ func (b bells) await() (<-chan struct{}, func()) {
 	return rung, func() { t.Stop() }
 }
 
-func (b bells) Open(store.Poll) (OpenPoll, error) { return emptyPoll{}, nil }
+func (b bells) Open(store.Poll, bool) (OpenPoll, error) { return emptyPoll{}, nil }
 
 type emptyPoll struct{}
 

@@ -1,6 +1,9 @@
 package history
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -182,7 +185,7 @@ type rowStart struct {
 	Name      string     `json:"n,omitempty"`
 	Workflow  string     `json:"wf,omitempty"`
 	Version   int        `json:"wv,omitempty"`
-	Hash      string     `json:"h,omitempty"`
+	Hash      string     `json:"h,omitempty"` // hexadecimal, or shorter: see shortHash
 	Timeout   int64      `json:"tt,omitempty"`
 	RequestID string     `json:"id,omitempty"`
 	Trace     string     `json:"tr,omitempty"`
@@ -218,16 +221,32 @@ type rowOccurrence struct {
 func (s *Start) row() rowStart {
 	return rowStart{
 		Behaviour: s.Behaviour, Namespace: s.Namespace, Name: s.Name, Workflow: s.Workflow, Version: s.Version,
-		Hash: s.Hash, Timeout: s.Timeout, RequestID: s.RequestID, Trace: s.Trace,
+		Hash: shortHash(s.Hash), Timeout: s.Timeout, RequestID: s.RequestID, Trace: s.Trace,
 		ContextID: s.ContextID, MachineID: s.MachineID, Processor: s.Processor, Parent: (*rowParent)(s.Parent),
 		Occurrence: (*rowOccurrence)(s.Occurrence),
 	}
 }
 
+// shortHash writes a SHA-256 in hexadecimal as base64, which is a third shorter; anything else stays as it is.
+func shortHash(h string) string {
+	if b, err := hex.DecodeString(h); err == nil && len(b) == sha256.Size && h == strings.ToLower(h) {
+		return base64.RawURLEncoding.EncodeToString(b)
+	}
+	return h
+}
+
+// longHash is the inverse of shortHash.
+func longHash(h string) string {
+	if b, err := base64.RawURLEncoding.Strict().DecodeString(h); err == nil && len(b) == sha256.Size {
+		return hex.EncodeToString(b)
+	}
+	return h
+}
+
 func (r *rowStart) start() *Start {
 	return &Start{
 		Behaviour: r.Behaviour, Namespace: r.Namespace, Name: r.Name, Workflow: r.Workflow, Version: r.Version,
-		Hash: r.Hash, Timeout: r.Timeout, RequestID: r.RequestID, Trace: r.Trace,
+		Hash: longHash(r.Hash), Timeout: r.Timeout, RequestID: r.RequestID, Trace: r.Trace,
 		ContextID: r.ContextID, MachineID: r.MachineID, Processor: r.Processor, Parent: (*Parent)(r.Parent),
 		Occurrence: (*Occurrence)(r.Occurrence),
 	}

@@ -144,6 +144,20 @@ func (l *loop) call(ctx context.Context, c *call) (history.Reply, error) {
 	if !l.send(ctx, c) {
 		return history.Reply{}, errElsewhere
 	}
+	return l.await(ctx, c)
+}
+
+// calls are commands that come together, and share what they can: a load, a commit.
+type calls []*call
+
+func (cs calls) apply(l *loop) {
+	for _, c := range cs {
+		c.apply(l)
+	}
+}
+
+// await waits for the answer to a call that was sent.
+func (l *loop) await(ctx context.Context, c *call) (history.Reply, error) {
 	select {
 	case a := <-c.answer:
 		return a.reply, a.err

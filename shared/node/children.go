@@ -49,6 +49,9 @@ func (l *loop) child(parent *execution, c *history.Child) (*item, error) {
 		Namespace: e.namespace, Name: e.name, Definition: e.definition, InputHash: hash[:], Trace: c.Start.Trace,
 	}}
 	l.handOver(e, it)
+	if !c.Anywhere { // its partition is this node's for certain
+		l.owe(e, it)
+	}
 	return it, nil
 }
 
@@ -84,7 +87,8 @@ func (l *loop) born(it *item) {
 		l.adopt(e, it.born[i])
 		l.ring(e, child.Turn)
 		if l.executions[e.id] == e {
-			l.goOn(e, child.Turn)
+			child.debts = it.debts
+			l.goOn(e, child)
 		}
 		l.deliver(child)
 	}

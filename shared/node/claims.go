@@ -316,11 +316,16 @@ func (c *claimer) claim(ctx context.Context) (more bool, err error) {
 	}
 	c.node.claims.looking(places)
 	q := store.ClaimRequest{Fence: c.fence, Marks: &c.marks, Flag: s.flag}
+	recalled := map[string]bool{}
 	for _, pl := range places {
 		q.Polls = append(q.Polls, pl.ask)
+		if pl.ask.Recall {
+			recalled[pl.ask.Session] = true
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
 	defer cancel()
+	c.loop.payFor(ctx, recalled)
 	r, err := c.node.store.Claim(ctx, q)
 	if err != nil {
 		// It may have claimed all the same: the polls look for that first when it is tried again.

@@ -120,7 +120,7 @@ func TestChangedExecutionIsLoadedAnew(t *testing.T) {
 		foreign := &history.Turn{Seq: 2, At: dbNow(), FirstEvent: 4, Events: []history.Event{
 			{Type: history.EventSignalled, Scope: history.MainScope, Name: "x", Text: history.Text{Literal: []byte("1")}},
 		}}
-		c.db.do(func() { c.db.write(foreign, c.db.rows[ids[1]]) })
+		c.db.do(func() { c.db.write(&store.Item{Turn: foreign}, c.db.rows[ids[1]]) })
 		commits := c.db.count("Commit")
 		var done sync.WaitGroup
 		for _, x := range tasks {

@@ -55,7 +55,7 @@ func (l *loop) written(it *item) {
 	}
 	l.ring(e, it.Turn)
 	if l.executions[e.id] == e {
-		l.goOn(e, it.Turn)
+		l.goOn(e, it)
 	}
 	l.deliver(it)
 	l.born(it)
@@ -69,6 +69,7 @@ func (l *loop) begun(it *item) bool {
 		it.started.Existing = nil // the earlier commit, whose answer was lost, has written it
 		it.start.answer <- startAnswer{started: it.started}
 		l.free(it)
+		l.resume(x, it.start.lost)
 		return false
 	}
 	it.start.answer <- startAnswer{started: it.started}
@@ -92,10 +93,22 @@ func (l *loop) adopt(e *execution, id history.ExecutionID) {
 	}
 }
 
+// resume loads an execution whose start was written by a commit with an unknown outcome, for the rows of what that has
+// handed over.
+func (l *loop) resume(x *store.Execution, lost []handover) {
+	if _, owned := l.owned[x.Partition]; owned && len(lost) > 0 {
+		e := l.entry(x.ID, x.Partition)
+		e.lost = append(e.lost, lost...)
+		l.need(e)
+	}
+}
+
 // goOn keeps a loaded execution after its turn.
-func (l *loop) goOn(e *execution, t *history.Turn) {
+func (l *loop) goOn(e *execution, it *item) {
+	t := it.Turn
 	e.failures, e.reloads, e.lockedEnds, e.taken = 0, 0, 0, nil
 	l.setWake(e, t.WakeAt)
+	l.paid(e, it)
 	if t.End != nil {
 		l.results.ended(e.key(), frontend.Ended{End: *t.End, At: t.At})
 		delete(l.held, e.id)
@@ -135,12 +148,11 @@ func (l *loop) ring(e *execution, t *history.Turn) {
 func (l *loop) deliver(it *item) {
 	e := it.execution
 	for _, h := range it.handed {
-		o := &it.Turn.Offers[h.offer]
-		if l.node.polls.deliver(h.poll, l.assignment(it, o)) {
+		if l.node.polls.deliver(h.poll, l.assignment(it, &h.Offer)) {
 			continue
 		}
 		if l.executions[e.id] == e {
-			l.give(e, history.Command{Kind: history.KindLost, Row: o.RowRef, Reason: "the poll was gone"})
+			l.give(e, history.Command{Kind: history.KindLost, Row: h.RowRef, Reason: "the poll was gone"})
 		}
 	}
 }
@@ -150,6 +162,9 @@ func (l *loop) assignment(it *item, o *history.Offer) store.Assignment {
 	a := store.Assignment{
 		Partition: it.Partition, Execution: it.Turn.Execution, Name: it.opening.Name, Workflow: it.opening.Workflow,
 		Version: it.opening.Version, Trace: it.opening.Trace, Row: o.RowRef, Contract: o.Contract, Work: o.Task, Claim: *o.Claim,
+	}
+	if len(it.owing) > 0 && o.Task.Redelivery == 0 {
+		a.Turn = it.Turn.Seq // it has no row
 	}
 	if o.Task.Timeout > 0 {
 		a.Deadline = a.Claim.At.Add(time.Duration(o.Task.Timeout) * time.Millisecond)
@@ -219,6 +234,7 @@ func (l *loop) failed(it *item) {
 func (l *loop) freeFailed(it *item) {
 	if it.outcome == unknown {
 		l.recall(it)
+		it.lost = it.handed
 	}
 	l.free(it)
 }
@@ -292,6 +308,7 @@ func (l *loop) startFailed(it *item) {
 		s.answer <- startAnswer{err: store.ErrOutcomeUnknown}
 	default:
 		s.unsure = s.unsure || it.outcome == unknown
+		s.lost = append(s.lost, it.lost...)
 		l.starts = append(l.starts, s)
 	}
 	if it.outcome == ownerGone {

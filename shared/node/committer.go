@@ -118,7 +118,7 @@ func (c *committer) send(ctx context.Context, items []*item) error {
 		c.log.Warn("bells were not rung after a commit", telemetry.KeyError, done.BellsFailed)
 	}
 	for i, it := range items {
-		it.outcome, it.started, it.born = written, done.Started[i], done.Children[i]
+		it.outcome, it.started, it.born, it.debts = written, done.Started[i], done.Children[i], done.Debts
 	}
 	return nil
 }

@@ -42,8 +42,18 @@ type execution struct {
 	lazyAt     time.Time
 	// timer is set when the execution's wake-up time has come.
 	timer bool
-	// wakeAt is the wake-up time on the execution's row.
-	wakeAt history.Time
+	// wakeAt is the wake-up time of the state, and rowWake that on the execution's row, which may be owed.
+	wakeAt, rowWake history.Time
+	// owed are hand-overs without rows; payAt is when some are to be written, zero for nothing to write. debts name the execution.
+	owed  map[history.UnitKey]owed
+	payAt time.Time
+	debts []*debt
+	// origin is whose hand-overs the next load finds without rows, zero for this incarnation's.
+	origin history.FenceNumber
+	// lost are hand-overs of a commit with an unknown outcome. recalls are polls, and payers others, that wait for rows.
+	lost    []handover
+	recalls []*poll
+	payers  []*payNow
 	// heard is what sessions say of units whose heartbeat time-out is due, nil before they were asked; asking while they are.
 	heard  map[history.UnitKey]history.Time
 	asking bool
@@ -92,7 +102,7 @@ const maxCommands = 500
 
 // hasWork tells whether the execution wants a turn now.
 func (e *execution) hasWork(now time.Time) bool {
-	return len(e.waiting) > 0 || e.timer && !e.asking || len(e.dispatched) > 0 && !now.Before(e.lazyAt)
+	return len(e.waiting) > 0 || e.timer && !e.asking || len(e.dispatched) > 0 && !now.Before(e.lazyAt) || e.mustPay(now)
 }
 
 // take gives the commands of the next turn: claims first, because everything else is later than they are; then what
@@ -152,6 +162,7 @@ func (e *execution) forgetState() {
 	e.state, e.machine = nil, nil
 	e.timer, e.heard, e.asking = false, nil, false
 	e.asked++
+	e.owed, e.payAt = nil, time.Time{}
 }
 
 // holds tells whether a worker has one of its tasks, as far as the state knows.

@@ -10,9 +10,21 @@ import (
 // Kill ends the node as if its process had been killed.
 func (n *Node) Kill() { (*n.kill.Load())(errKilled) }
 
+// Waiting counts the polls that take hand-overs: they have free places, and their queues were found empty.
+func (n *Node) Waiting() (count int) {
+	n.polls.mu.Lock()
+	defer n.polls.mu.Unlock()
+	for _, p := range n.polls.open {
+		if p.free > 0 && !p.owed {
+			count++
+		}
+	}
+	return count
+}
+
 // Poll opens a poll and waits for it.
 func (h host) Poll(ctx context.Context, q store.Poll, end time.Time) ([]store.Assignment, error) {
-	p, err := h.Open(q)
+	p, err := h.Open(q, false)
 	if err != nil {
 		return nil, err
 	}

@@ -249,3 +249,43 @@ func TestDistributedMapIsStopped(t *testing.T) {
 	}
 	s.await("the executions to be stopped", func() bool { return s.count("select count(*) from orrery.execution where status = 5") == 8 })
 }
+
+// TestChildIsHandedOver: the first task of a child goes to a poll that waits, without a row, and the node dies. Who takes
+// its partitions writes the row, and takes the report.
+func TestChildIsHandedOver(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	a := s.run("a")
+	s.publish(a, "ships", ships)
+	s.publish(a, "parents", parents)
+	session := s.register(a, "w")
+	got := make(chan wire.PollResponse, 1)
+	go func() {
+		r, err := a.Poll(t.Context(), caller, wire.PollRequest{SessionID: session, MaxTasks: 1, WaitMS: 10_000, PollID: "p"})
+		if err != nil {
+			t.Error(err)
+		}
+		got <- r
+	}()
+	s.await("the poll to wait", func() bool { return a.node.Waiting() > 0 })
+	s.start(a, "parents", "p")
+	r := <-got
+	a.node.Kill()
+	if len(r.Assignments) != 1 {
+		t.Fatalf("got %+v", r)
+	}
+	b := s.run("b")
+	beat := wire.HeartbeatRequest{SessionID: session, Beat: 1, Tokens: []wire.HeldToken{{Token: r.Assignments[0].Token}}}
+	if _, err := b.Heartbeat(t.Context(), caller, beat); err != nil {
+		t.Error(err)
+	}
+	s.await("the row", func() bool { return s.count("select count(*) from orrery.task where state = 'claimed'") == 1 })
+	done, err := b.Complete(t.Context(), caller, wire.CompleteRequest{Reports: []wire.Completion{{Token: r.Assignments[0].Token, Output: json.RawMessage(`"done"`)}}})
+	if err != nil || done.Results[0].Outcome != wire.ReportAccepted {
+		t.Errorf("report: %+v, %v", done, err)
+	}
+	s.await("the child's end", func() bool { return s.count("select count(*) from orrery.execution where status = 2") == 1 })
+	s.await("the debts to be removed", func() bool {
+		return s.count("select count(*) from orrery.debt where fence = (select max(fence) from orrery.node)") == 0
+	})
+}

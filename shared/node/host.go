@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/orrery-dev/orrery/shared/frontend"
@@ -28,58 +27,61 @@ type local struct {
 // Report takes reports of workers: those for executions of this node go to its loop, all others to the inboxes of their
 // owners.
 func (s local) Report(ctx context.Context, rs []store.Report) ([]store.ReportOutcome, error) {
-	outcomes := make([]store.ReportOutcome, len(rs))
-	errs := make([]error, len(rs))
 	l := s.node.serving()
-	var calls sync.WaitGroup
-	for i := range rs {
-		if l == nil {
-			errs[i] = errElsewhere
-			continue
-		}
-		calls.Go(func() { outcomes[i], errs[i] = l.report(ctx, &rs[i]) })
+	if l == nil {
+		return s.Store.Report(ctx, rs)
 	}
-	calls.Wait()
-	var rest []store.Report
-	var places []int
-	for i, err := range errs {
-		switch {
-		case errors.Is(err, errElsewhere):
-			rest = append(rest, rs[i])
-			places = append(places, i)
-		case err != nil:
-			return nil, err // the caller sends all of them again: what was applied is a duplicate then
-		}
+	outcomes, elsewhere, err := l.report(ctx, rs)
+	if err != nil || len(elsewhere) == 0 {
+		return outcomes, err // after an error the caller sends all of them again: what was applied is a duplicate then
 	}
-	if len(rest) == 0 {
-		return outcomes, nil
+	rest := make([]store.Report, len(elsewhere))
+	for i, at := range elsewhere {
+		rest[i] = rs[at]
 	}
 	sent, err := s.Store.Report(ctx, rest)
 	if err != nil {
 		return nil, err
 	}
-	for i, place := range places {
-		outcomes[place] = sent[i]
+	for i, at := range elsewhere {
+		outcomes[at] = sent[i]
 	}
 	return outcomes, nil
 }
 
-// report has the loop apply one report.
-func (l *loop) report(ctx context.Context, r *store.Report) (store.ReportOutcome, error) {
-	reply, err := l.call(ctx, &call{execution: r.Execution, command: history.Command{
-		Kind: r.Kind, Row: r.Row, Claim: history.Claim{Session: r.Session, Worker: r.Worker}, Output: r.Output,
-		Failure: r.Failure, Reason: r.Reason, RequestID: r.RequestID,
-	}})
-	if err != nil {
-		return "", err
+// report has the loop apply reports. It gives the places of those whose executions are not served here.
+func (l *loop) report(ctx context.Context, rs []store.Report) (outcomes []store.ReportOutcome, elsewhere []int, err error) {
+	list := make(calls, len(rs))
+	for i := range rs {
+		r := &rs[i]
+		list[i] = &call{execution: r.Execution, answer: make(chan callAnswer, 1), command: history.Command{
+			Kind: r.Kind, Row: r.Row, Claim: history.Claim{Session: r.Session, Worker: r.Worker}, Output: r.Output,
+			Failure: r.Failure, Reason: r.Reason, RequestID: r.RequestID,
+		}}
 	}
-	switch reply.Outcome {
-	case history.Applied:
-		return store.ReportAccepted, nil
-	case history.Duplicate:
-		return store.ReportDuplicate, nil
+	sent := l.send(ctx, list)
+	outcomes = make([]store.ReportOutcome, len(rs))
+	for i, c := range list {
+		reply, err := history.Reply{}, errElsewhere
+		if sent {
+			reply, err = l.await(ctx, c)
+		}
+		switch {
+		case errors.Is(err, errElsewhere):
+			elsewhere = append(elsewhere, i)
+		case err != nil:
+			return nil, nil, err
+		default:
+			outcomes[i] = reportOutcomes[reply.Outcome]
+		}
 	}
-	return store.ReportStale, nil
+	return outcomes, elsewhere, nil
+}
+
+// reportOutcomes are what workers are told; a report that the decider refuses has no effect either.
+var reportOutcomes = map[history.Outcome]store.ReportOutcome{
+	history.Applied: store.ReportAccepted, history.Duplicate: store.ReportDuplicate, history.Stale: store.ReportStale,
+	history.Finished: store.ReportStale, history.Refused: store.ReportStale,
 }
 
 // Send sends a command of a client: to the loop when its execution is loaded here, else to the inbox of its owner. What
@@ -136,6 +138,14 @@ func (s local) Start(ctx context.Context, it store.Item) (store.Started, error) 
 	}
 }
 
+// Deregister closes a session. What this node has handed to it gets its rows first, so that it can be given back.
+func (s local) Deregister(ctx context.Context, id string) ([]store.HeldTask, error) {
+	if l := s.node.serving(); l != nil {
+		l.payFor(ctx, map[string]bool{id: true})
+	}
+	return s.Store.Deregister(ctx, id)
+}
+
 // Touch notes contact with workers' sessions, for the next heartbeat.
 func (s local) Touch(_ context.Context, ts []store.Touch) (gone []string, err error) {
 	return s.node.contacts.touch(ts), nil
@@ -145,7 +155,7 @@ func (s local) Touch(_ context.Context, ts []store.Touch) (gone []string, err er
 type host struct{ node *Node }
 
 // Open begins a poll.
-func (h host) Open(q store.Poll) (frontend.OpenPoll, error) {
+func (h host) Open(q store.Poll, first bool) (frontend.OpenPoll, error) {
 	n := h.node
 	if n.notReady() != "" {
 		return nil, errNotReady
@@ -153,7 +163,7 @@ func (h host) Open(q store.Poll) (frontend.OpenPoll, error) {
 	if n.polls.count() >= maxPolls {
 		return nil, store.ErrUnavailable
 	}
-	p, recall := n.polls.add(q)
+	p, recall := n.polls.add(q, first)
 	if !n.claims.arrived(p, recall) {
 		n.polls.excuse(p)
 	}

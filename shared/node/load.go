@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/orrery-dev/orrery/shared/decide"
 	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
@@ -35,6 +36,7 @@ type loaded struct {
 	machine *definition.Machine
 	size    int64
 	over    bool
+	missing []history.Offer // hand-outs without rows
 	err     error
 }
 
@@ -42,8 +44,7 @@ type loaded struct {
 type loads struct {
 	wanted  []*execution
 	found   map[history.ExecutionID]*loaded
-	entries []store.Entry
-	claims  []store.UnnoticedClaim
+	pending store.Pending
 	err     error
 }
 
@@ -73,7 +74,7 @@ func (l *loop) load() {
 	l.toLoad = append(l.toLoad, later...)
 }
 
-// load reads and folds executions, then reads what waits for them. It touches nothing of the loop's but the ids.
+// load reads executions and what waits for them, and folds. It touches nothing of the loop's but the ids.
 func (n *Node) load(ctx context.Context, wanted []*execution) loads {
 	m := loads{wanted: wanted, found: map[history.ExecutionID]*loaded{}}
 	ids := make([]history.ExecutionID, len(wanted))
@@ -89,7 +90,7 @@ func (n *Node) load(ctx context.Context, wanted []*execution) loads {
 	if m.err = n.machines.fetch(ctx, rows); m.err != nil {
 		return m
 	}
-	if m.entries, m.err = n.store.InboxOf(ctx, ids, entriesLimit); m.err != nil {
+	if m.pending, m.err = n.store.Pending(ctx, ids, entriesLimit); m.err != nil {
 		return m
 	}
 	for i := range rows {
@@ -106,15 +107,32 @@ func (n *Node) load(ctx context.Context, wanted []*execution) loads {
 			m.fold(n, &rows[i])
 		}
 	}
-	m.claims, m.err = n.store.UnnoticedOf(ctx, ids)
+	m.compareRows()
 	return m
+}
+
+// compareRows finds the hand-outs of loaded executions that have no rows in the queue.
+func (m *loads) compareRows() {
+	there := make(map[store.Holding]bool, len(m.pending.Rows))
+	for _, r := range m.pending.Rows {
+		there[r] = true
+	}
+	for id, x := range m.found {
+		if x.over || x.err != nil {
+			continue
+		}
+		x.missing, x.err = decide.HandOuts(x.machine, x.state)
+		x.missing = slices.DeleteFunc(x.missing, func(o history.Offer) bool {
+			return there[store.Holding{Execution: id, Row: o.RowRef}]
+		})
+	}
 }
 
 // fold makes the state of what was read. One that has ended needs none, unless it may go on.
 func (m *loads) fold(n *Node, r *store.Loaded) *loaded {
 	x := &loaded{row: r.Execution, epoch: r.Epoch, fence: r.Fence, over: r.Blocked != ""}
 	if r.Status.Ended() {
-		x.over = x.over || !slices.ContainsFunc(m.entries, func(e store.Entry) bool {
+		x.over = x.over || !slices.ContainsFunc(m.pending.Entries, func(e store.Entry) bool {
 			return e.Execution == r.ID && e.Command.Kind == history.KindRedrive
 		})
 	}
@@ -172,8 +190,8 @@ func (m loads) apply(l *loop) {
 			l.wake(e, x)
 		}
 	}
-	l.admit(m.entries)
-	l.note(m.claims)
+	l.admit(m.pending.Entries)
+	l.note(m.pending.Claims)
 	for _, e := range m.wanted {
 		if e.phase == loading && e.state != nil {
 			e.sortWaiting()
@@ -192,7 +210,14 @@ func (l *loop) wake(e *execution, x *loaded) {
 	if e.holds() {
 		l.held[e.id] = true
 	}
-	l.setWake(e, x.row.WakeAt)
+	// The row's time and the state's differ where one is owed; the earlier one does no harm.
+	e.rowWake = x.row.WakeAt
+	wake := x.state.WakeAt()
+	if wake == 0 || e.rowWake != 0 && e.rowWake < wake {
+		wake = e.rowWake
+	}
+	l.setWake(e, wake)
+	l.owesAfterLoad(e, x)
 }
 
 // learn finds out what became of a commit whose outcome was unknown. The turn's number tells: while the epoch is the same,
@@ -203,6 +228,7 @@ func (l *loop) learn(e *execution, x *loaded) {
 	if it == nil || it.Turn == nil || len(it.Turn.Events) == 0 || it.Epoch != x.epoch || x.row.Seq < it.Turn.Seq {
 		return
 	}
+	e.lost = append(e.lost, it.lost...)
 	for _, r := range it.Turn.Replies {
 		l.answer(r.Ref, r, nil)
 		e.waiting = slices.DeleteFunc(e.waiting, func(c history.Command) bool { return c.Ref == r.Ref })
@@ -254,6 +280,7 @@ func (l *loop) forgetUnserved(e *execution) {
 func (l *loop) unfoldable(e *execution, err error) {
 	l.log.Error("an execution cannot be served by this node", telemetry.KeyExecution, e.id, telemetry.KeyError, err)
 	l.stick(e)
+	e.debts = nil // what it owes, the next owner finds
 	l.forget(e, errElsewhere)
 }
 

@@ -14,6 +14,7 @@ import (
 // comes meanwhile is served by another one after it, so that nothing written after the wish is missed.
 type looks struct {
 	inbox, claims, lost look
+	debts               look // at what came with partitions
 	due                 dueLooks
 	// belled is set when a bell, and not this node itself, has asked for the look at the inbox.
 	belled bool
@@ -96,6 +97,7 @@ func (l *loop) look() {
 	}
 	l.lookDue()
 	l.lookLost()
+	l.lookDebts()
 }
 
 // partitions lists the owned ones, in order.
@@ -218,6 +220,9 @@ func (l *loop) note(list []store.UnnoticedClaim) {
 			l.lazy = append(l.lazy, lazyTurn{e, e.lazyAt})
 		}
 		e.dispatched = append(e.dispatched, c)
+		if e.phase == asleep {
+			l.need(e) // for the report, which is on its way, or for a turn of its own
+		}
 	}
 }
 

@@ -50,6 +50,12 @@ type loop struct {
 	draining   bool          // a clean stop: no more work is taken
 	drained    chan struct{} // closed when nothing is left to write; nil then, and before
 
+	pays        []lazyTurn      // when executions pay what they owe, by time
+	debts       map[int64]*debt // by their numbers
+	removed     []int64         // debts that are paid and still there
+	removing    bool
+	nextRemoval time.Time
+
 	nextTrim time.Time
 	entries  inHand[history.InboxID]
 	claims   inHand[history.TaskID]
@@ -88,6 +94,7 @@ func newLoop(ctx context.Context, n *Node, fence history.FenceNumber) *loop {
 		calls: map[uint64]*call{},
 		held:  map[history.ExecutionID]bool{},
 		stuck: map[history.ExecutionID]time.Time{},
+		debts: map[int64]*debt{},
 	}
 }
 
@@ -146,10 +153,12 @@ func (l *loop) spawn(read func(ctx context.Context) message) {
 func (l *loop) pump() {
 	l.fireWakes()
 	l.fireLazy()
+	l.firePays()
 	l.trim()
 	l.load()
 	l.look()
 	l.write()
+	l.remove()
 	l.node.gauges.set(l)
 	if l.drained != nil && !l.writing && len(l.ready) == 0 && len(l.starts) == 0 {
 		close(l.drained)
@@ -165,6 +174,12 @@ func (l *loop) sleep() time.Duration {
 	}
 	if len(l.lazy) > 0 {
 		d = min(d, time.Until(l.lazy[0].at))
+	}
+	if len(l.pays) > 0 {
+		d = min(d, time.Until(l.pays[0].at))
+	}
+	if len(l.removed) > 0 && !l.removing {
+		d = min(d, time.Until(l.nextRemoval))
 	}
 	d = min(d, l.nextLook())
 	if l.loads < maxLoads {
@@ -311,6 +326,9 @@ func (l *loop) forget(e *execution, err error) {
 		}
 	}
 	l.unload(e)
+	l.excuse(e)
+	l.releaseDebts(e.debts)
+	e.debts = nil
 	e.waiting = nil
 	e.phase = asleep
 	if l.executions[e.id] == e {

@@ -284,6 +284,16 @@ func TestSlowReadBringsNothingTwice(t *testing.T) {
 	})
 }
 
+// TestTimerBesideTheFirstLook has the first look at wake-up times answer without an execution that began meanwhile.
+func TestTimerBesideTheFirstLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, `{"StartAt": "Rest", "States": {"Rest": {"Type": "Wait", "Seconds": 5, "End": true}}}`)
+		c.db.do(func() { c.db.slowDue = func() { time.Sleep(time.Second) } })
+		id := c.mustStart(c.join("a"))
+		c.wantEnd(id, history.Succeeded, 6*time.Second)
+	})
+}
+
 func TestEndRingsWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, oneTask)

@@ -41,7 +41,7 @@ func (l *loop) trim() {
 			return
 		}
 		// One with claims to record has something to do within a second; one that wakes soon would be loaded again.
-		if len(e.dispatched) > 0 || !over && l.wakesBy(e.id, soon) {
+		if len(e.dispatched) > 0 || !e.payAt.IsZero() || !over && l.wakesBy(e.id, soon) {
 			continue
 		}
 		l.drop(e)

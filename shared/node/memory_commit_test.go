@@ -44,7 +44,7 @@ func (m *memory) commit(b store.Batch) (store.Committed, error) {
 		if it.Turn == nil {
 			continue
 		}
-		m.write(it.Turn, m.rows[it.Turn.Execution])
+		m.write(it, m.rows[it.Turn.Execution])
 		for c := range it.Children {
 			out.Children[i] = append(out.Children[i], m.start(&it.Children[c]).Execution)
 		}
@@ -52,6 +52,7 @@ func (m *memory) commit(b store.Batch) (store.Committed, error) {
 	for i := range b.Items {
 		m.family(&b.Items[i])
 	}
+	m.owe(b, &out)
 	m.ring(b)
 	return out, nil
 }
@@ -78,6 +79,35 @@ func (m *memory) family(it *store.Item) {
 				m.enter(x, history.Command{Kind: history.KindCancel, Reason: s.Reason})
 			}
 		}
+	}
+}
+
+// owe notes what the items leave to be written.
+func (m *memory) owe(b store.Batch, out *store.Committed) {
+	d := &memoryDebt{fence: b.Fence}
+	d.ID, d.From = m.next(), b.Fence
+	note := func(it *store.Item, id history.ExecutionID) {
+		if it.Owes {
+			d.Executions = append(d.Executions, id)
+			d.Partitions = append(d.Partitions, it.Partition)
+		}
+	}
+	for i := range b.Items {
+		it := &b.Items[i]
+		switch started := out.Started[i]; {
+		case it.Turn == nil || started.Existing != nil:
+		case it.New != nil:
+			note(it, started.Execution)
+		default:
+			note(it, it.Turn.Execution)
+		}
+		for c := range it.Children {
+			note(&it.Children[c], out.Children[i][c])
+		}
+	}
+	if len(d.Executions) > 0 {
+		m.debts = append(m.debts, d)
+		out.Debts = []int64{d.ID}
 	}
 }
 
@@ -167,12 +197,21 @@ func (m *memory) start(it *store.Item) store.Started {
 		Partition: it.Partition, Status: history.Running, StartedAt: it.Turn.At,
 	}}
 	m.rows[id] = x
-	m.write(it.Turn, x)
+	m.write(it, x)
 	return store.Started{Execution: id}
 }
 
-func (m *memory) write(t *history.Turn, x *memoryExecution) {
-	x.WakeAt = t.WakeAt
+func (m *memory) write(it *store.Item, x *memoryExecution) {
+	t := it.Turn
+	if !it.Owes {
+		x.WakeAt = t.WakeAt
+	}
+	for i := range it.Owed {
+		h := &it.Owed[i]
+		if !slices.ContainsFunc(m.tasks, func(k *memoryTask) bool { return k.Execution == x.ID && k.Row == h.RowRef }) {
+			m.offer(x, &h.Offer).from = h.From
+		}
+	}
 	if len(t.Events) > 0 {
 		x.Seq = t.Seq
 		x.turns = append(x.turns, store.Row{Seq: t.Seq, At: t.At, First: t.FirstEvent, Events: history.EncodeEvents(t.Events)})
@@ -191,17 +230,21 @@ func (m *memory) write(t *history.Turn, x *memoryExecution) {
 		}
 	}
 	for i := range t.Offers {
-		o := &t.Offers[i]
-		k := &memoryTask{language: o.Language, priority: o.Priority, state: "queued", Assignment: store.Assignment{
-			Task: history.TaskID(m.next()), Partition: x.Partition, Execution: x.ID, Name: x.Name, Row: o.RowRef,
-			Contract: o.Contract, Work: o.Task,
-		}}
-		if o.Claim != nil {
-			k.state, k.noticed, k.Claim = "claimed", true, *o.Claim
-		}
-		m.tasks = append(m.tasks, k)
+		m.offer(x, &t.Offers[i])
 	}
 	m.consume(t, x)
+}
+
+func (m *memory) offer(x *memoryExecution, o *history.Offer) *memoryTask {
+	k := &memoryTask{language: o.Language, priority: o.Priority, state: "queued", Assignment: store.Assignment{
+		Task: history.TaskID(m.next()), Partition: x.Partition, Execution: x.ID, Name: x.Name, Row: o.RowRef,
+		Contract: o.Contract, Work: o.Task,
+	}}
+	if o.Claim != nil {
+		k.state, k.noticed, k.Claim = "claimed", true, *o.Claim
+	}
+	m.tasks = append(m.tasks, k)
+	return k
 }
 
 func (m *memory) consume(t *history.Turn, x *memoryExecution) {
@@ -282,6 +325,13 @@ func (m *memory) Report(_ context.Context, rs []store.Report) ([]store.ReportOut
 		x := m.rows[r.Execution]
 		if x == nil || x.Status.Ended() {
 			continue
+		}
+		// A row that is owed is written by the report.
+		if there := slices.ContainsFunc(m.tasks, func(k *memoryTask) bool { return k.Execution == r.Execution && k.Row == r.Row }); !there && r.OpenAt != 0 {
+			if out[i] = store.ReportUnclear; r.OpenAt != x.Seq {
+				continue
+			}
+			m.offer(x, &history.Offer{RowRef: r.Row})
 		}
 		for _, k := range m.tasks {
 			if k.Execution != r.Execution || k.Row != r.Row || k.state == "cancelled" {

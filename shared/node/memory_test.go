@@ -31,6 +31,7 @@ type memory struct {
 	rows       map[history.ExecutionID]*memoryExecution
 	tasks      []*memoryTask
 	inbox      []*memoryEntry
+	debts      []*memoryDebt
 	last       int64
 	documents  map[history.DefinitionID][]byte
 	listeners  map[history.FenceNumber]chan store.Bell
@@ -39,8 +40,8 @@ type memory struct {
 
 	// before and after, when set, are called around each commit's work, without the mutex; an error is the commit's.
 	before, after func(store.Batch) error
-	// slowLoad and slowInbox, when set, are called between a read and its answer.
-	slowLoad, slowInbox, slowClaim func()
+	// slowLoad and the like, when set, are called between a read and its answer.
+	slowLoad, slowInbox, slowClaim, slowDue func()
 	// heartbeat, when set, is called before each heartbeat.
 	heartbeat func(history.FenceNumber)
 }
@@ -63,6 +64,13 @@ type memoryTask struct {
 	state    string
 	noticed  bool
 	report   history.InboxID
+	from     history.FenceNumber // who handed it out, of a row that was owed
+}
+
+type memoryDebt struct {
+	store.Debt
+	fence     history.FenceNumber
+	inherited bool
 }
 
 type memoryEntry struct {
@@ -229,6 +237,7 @@ func (m *memory) Take(_ context.Context, q store.TakeRequest) ([]store.Held, err
 		if o := &m.partitions[p]; o.Fence == q.From {
 			o.Fence = q.By
 			o.Epoch++
+			m.inherit(p, q.From, q.By)
 			held = append(held, store.Held{Partition: p, Epoch: o.Epoch})
 		}
 	}
@@ -243,6 +252,7 @@ func (m *memory) Release(_ context.Context, by history.FenceNumber, to []store.H
 		if o := &m.partitions[h.Partition]; o.Fence == by && !m.nodes[h.To].ended {
 			o.Fence = h.To
 			o.Epoch++
+			m.inherit(h.Partition, by, h.To)
 			given = append(given, h.Partition)
 			m.tell(h.To, store.Bell{Kind: store.BellInbox})
 		}
@@ -368,21 +378,79 @@ func (m *memory) Unnoticed(_ context.Context, ps []history.Partition, _ history.
 	return m.unnoticed(func(t *memoryTask) bool { return slices.Contains(ps, t.Partition) }), nil
 }
 
-func (m *memory) UnnoticedOf(_ context.Context, ids []history.ExecutionID) ([]store.UnnoticedClaim, error) {
-	defer m.lock("UnnoticedOf")()
-	return m.unnoticed(func(t *memoryTask) bool { return slices.Contains(ids, t.Execution) }), nil
+func (m *memory) Pending(ctx context.Context, ids []history.ExecutionID, limit int) (out store.Pending, err error) {
+	out.Entries, err = m.InboxOf(ctx, ids, limit)
+	defer m.lock("Pending")()
+	out.Claims = m.unnoticed(func(k *memoryTask) bool { return slices.Contains(ids, k.Execution) })
+	for _, k := range m.tasks {
+		if slices.Contains(ids, k.Execution) {
+			out.Rows = append(out.Rows, store.Holding{Execution: k.Execution, Row: k.Row})
+		}
+	}
+	return out, err
+}
+
+func (m *memory) Deregister(_ context.Context, session string) (out []store.HeldTask, _ error) {
+	defer m.lock("Deregister")()
+	for _, k := range m.tasks {
+		if k.state == "claimed" && k.Claim.Session == session {
+			out = append(out, store.HeldTask{Holding: store.Holding{Execution: k.Execution, Row: k.Row}})
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) Debts(_ context.Context, f history.FenceNumber, known []int64) (out []store.Debt, _ error) {
+	defer m.lock("Debts")()
+	for _, d := range m.debts {
+		if d.fence == f && d.inherited && !slices.Contains(known, d.ID) {
+			out = append(out, d.Debt)
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) Paid(_ context.Context, f history.FenceNumber, ids []int64) error {
+	defer m.lock("Paid")()
+	m.debts = slices.DeleteFunc(m.debts, func(d *memoryDebt) bool { return d.fence == f && slices.Contains(ids, d.ID) })
+	return nil
+}
+
+// inherit gives what is owed in a partition to its new owner; the caller holds the mutex.
+func (m *memory) inherit(p history.Partition, from, to history.FenceNumber) {
+	for _, d := range slices.Clone(m.debts) {
+		if d.fence != from {
+			continue
+		}
+		n := &memoryDebt{fence: to, inherited: true, Debt: store.Debt{ID: m.next(), From: d.From}}
+		for i, id := range d.Executions {
+			if d.Partitions[i] == p && !m.rows[id].Status.Ended() {
+				n.Executions, n.Partitions = append(n.Executions, id), append(n.Partitions, p)
+			}
+		}
+		if len(n.Executions) > 0 {
+			m.debts = append(m.debts, n)
+		}
+	}
 }
 
 func (m *memory) Due(_ context.Context, ps []history.Partition, from, until history.Time, _ int) ([]store.DueExecution, error) {
+	out, slow := m.due(ps, from, until)
+	if slow != nil {
+		slow()
+	}
+	return out, nil
+}
+
+func (m *memory) due(ps []history.Partition, from, until history.Time) (out []store.DueExecution, slow func()) {
 	defer m.lock("Due")()
-	var out []store.DueExecution
 	for _, e := range m.rows {
 		if slices.Contains(ps, e.Partition) && e.WakeAt != 0 && e.WakeAt >= from && e.WakeAt <= until {
 			out = append(out, store.DueExecution{Execution: e.ID, Partition: e.Partition, WakeAt: e.WakeAt})
 		}
 	}
 	slices.SortFunc(out, func(a, b store.DueExecution) int { return cmp.Compare(a.WakeAt, b.WakeAt) })
-	return out, nil
+	return out, m.slowDue
 }
 
 func (m *memory) LostClaims(_ context.Context, q store.LostQuery) ([]store.LostClaim, error) {

@@ -311,6 +311,7 @@ func (m gained) apply(l *loop) {
 	}
 	l.looks.inboxFrom.reset()
 	l.looks.claimsFrom.reset()
+	l.looks.debts.wanted = true
 	l.wantAll()
 }
 

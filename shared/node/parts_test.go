@@ -125,7 +125,7 @@ func TestPolls(t *testing.T) {
 		return p
 	}
 	open := func(ps *polls, id string, max int) *poll {
-		p, _ := ps.add(pollOf("s-"+id, id, max))
+		p, _ := ps.add(pollOf("s-"+id, id, max), false)
 		return seen(ps, p)
 	}
 	t.Run("the longest waiting first, by contract and language", func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestPolls(t *testing.T) {
 		first, second := open(ps, "1", 1), open(ps, "2", 1)
 		q := pollOf("s-3", "3", 1)
 		q.Language = "go"
-		third, _ := ps.add(q)
+		third, _ := ps.add(q, false)
 		seen(ps, third)
 		if ps.reserve(1, other, "") != nil || ps.reserve(2, work, "") != nil || ps.reserve(1, work, "python") != nil {
 			t.Error("a place for a task that the poll does not do")
@@ -179,7 +179,7 @@ func TestPolls(t *testing.T) {
 	})
 	t.Run("a poll that looks for an earlier answer waits for that", func(t *testing.T) {
 		ps := newPolls()
-		p, _ := ps.add(pollOf("s", "p", 1))
+		p, _ := ps.add(pollOf("s", "p", 1), false)
 		if !p.Recall || ps.reserve(1, work, "") != nil {
 			t.Error("it takes a new task first")
 		}
@@ -210,7 +210,7 @@ func TestPolls(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ps := newPolls()
 			recall := func(id string, tasks int) bool {
-				p, recall := ps.add(pollOf("s", id, 1))
+				p, recall := ps.add(pollOf("s", id, 1), false)
 				seen(ps, p)
 				for range tasks {
 					ps.reserve(1, work, "")

@@ -36,7 +36,7 @@ const (
 // The mutex guards everything here and in each poll, and is never held during I/O.
 type polls struct {
 	mu       sync.Mutex
-	waiting  map[lane][]*poll // by arrival; polls with a free place only
+	waiting  map[lane][]*poll // polls with a free place only: those that come first, then by arrival
 	open     map[pollID]*poll
 	sessions map[string]*pollSession
 	arrivals uint64
@@ -62,6 +62,7 @@ type pollSession struct {
 // poll is one open request for tasks. Its mutable fields are guarded by polls.mu.
 type poll struct {
 	store.Poll
+	first   bool // takes tasks before those that wait
 	arrival uint64
 	free    int                // places that nobody has reserved
 	coming  int                // reserved places
@@ -84,8 +85,8 @@ func newPolls() *polls {
 //
 // Recall is set where an earlier answer to the poll may have been lost: its id was answered here, or its session has been
 // away for so long that it may have polled another process meanwhile.
-func (ps *polls) add(q store.Poll) (p *poll, recall bool) {
-	p = &poll{Poll: q, free: q.Max, owed: true, changed: make(chan struct{}, 1)}
+func (ps *polls) add(q store.Poll, first bool) (p *poll, recall bool) {
+	p = &poll{Poll: q, first: first, free: q.Max, owed: true, changed: make(chan struct{}, 1)}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	older := ps.open[pollID{q.Session, q.ID}]
@@ -148,7 +149,11 @@ func (ps *polls) recall(p *poll) {
 func (ps *polls) enlist(p *poll) {
 	for _, c := range p.Contracts {
 		l := lane{p.Namespace, c}
-		ps.waiting[l] = append(ps.waiting[l], p)
+		if p.first {
+			ps.waiting[l] = slices.Insert(ps.waiting[l], 0, p)
+		} else {
+			ps.waiting[l] = append(ps.waiting[l], p)
+		}
 	}
 }
 

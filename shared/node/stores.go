@@ -33,15 +33,17 @@ type inboxStore interface {
 	Inbox(ctx context.Context, q store.InboxQuery) ([]store.Entry, error)
 	InboxOf(ctx context.Context, ids []history.ExecutionID, limit int) ([]store.Entry, error)
 	Unnoticed(ctx context.Context, ps []history.Partition, from history.TaskID, limit int) ([]store.UnnoticedClaim, error)
-	UnnoticedOf(ctx context.Context, ids []history.ExecutionID) ([]store.UnnoticedClaim, error)
 	Due(ctx context.Context, ps []history.Partition, from, until history.Time, limit int) ([]store.DueExecution, error)
 	LostClaims(ctx context.Context, q store.LostQuery) ([]store.LostClaim, error)
+	Pending(ctx context.Context, ids []history.ExecutionID, limit int) (store.Pending, error)
 	Heard(ctx context.Context, session string, hs []store.Holding) (map[store.Holding]history.Time, error)
 	Look(ctx context.Context, b store.Beat) (store.Pulse, error)
 }
 
-// ownerStore moves partitions.
+// ownerStore moves partitions, and what is owed in them.
 type ownerStore interface {
+	Debts(ctx context.Context, fence history.FenceNumber, known []int64) ([]store.Debt, error)
+	Paid(ctx context.Context, fence history.FenceNumber, debts []int64) error
 	Partitions(ctx context.Context) ([]store.Owner, int64, error)
 	Take(ctx context.Context, q store.TakeRequest) ([]store.Held, error)
 	Release(ctx context.Context, by history.FenceNumber, to []store.Handover) ([]history.Partition, error)

@@ -99,10 +99,25 @@ func (l *loop) horizonEnds(now history.Time) bool {
 		return false
 	}
 	if to := l.beat.now.Add(l.node.config.Horizon); l.beat.wakeAt == 0 || l.beat.wakeAt > to {
-		l.horizon = max(l.horizon, to)
+		l.moveHorizon(to)
 		return false
 	}
 	return true
+}
+
+// moveHorizon takes in the times up to the new horizon of executions that are loaded: a read says nothing new of them, and
+// not everything of those that began while it was under way.
+func (l *loop) moveHorizon(to history.Time) {
+	from := l.horizon
+	if to <= from {
+		return
+	}
+	l.horizon = to
+	for _, e := range l.executions {
+		if e.state != nil && from < e.wakeAt && e.wakeAt <= to {
+			l.wakes.set(e.id, e.partition, e.wakeAt)
+		}
+	}
 }
 
 func (l *loop) readDue(from, until history.Time, extend bool) {
@@ -132,7 +147,7 @@ func (m seenDue) apply(l *loop) {
 		m.until = m.list[dueLimit-1].WakeAt
 	}
 	if m.extend {
-		l.horizon = max(l.horizon, m.until)
+		l.moveHorizon(m.until)
 	}
 	for _, d := range m.list {
 		_, owned := l.owned[d.Partition]

@@ -19,20 +19,24 @@ type item struct {
 	execution *execution
 	commands  []history.Command // what the turn answers to
 	handed    []handover
+	lost      []handover    // handed, after an unknown outcome
 	opening   history.Start // of the execution, when something is handed over
 	start     *start        // who waits for the first turn of a new execution
 	children  []*item       // in the order of Children
+	owing     []store.HandOut
+	paid      []history.UnitKey // whose hand-overs are owed no more
 
 	outcome outcome
 	err     error
 	started store.Started
 	born    []history.ExecutionID // the numbers of the children
+	debts   []int64               // under which is noted what it owes
 }
 
-// handover is an offer that goes to a waiting poll with the commit that writes it.
+// handover is an offer that goes to a waiting poll with the commit that makes it.
 type handover struct {
-	offer int // index in the turn's offers
-	poll  *poll
+	history.Offer
+	poll *poll
 }
 
 const (
@@ -83,6 +87,9 @@ func (it *item) size() int {
 	for i := range it.Turn.Offers {
 		n += 200 + len(it.Turn.Offers[i].Task.Input)
 	}
+	for i := range it.Owed {
+		n += 200 + len(it.Owed[i].Task.Input)
+	}
 	for _, c := range it.children {
 		n += c.size()
 	}
@@ -98,7 +105,7 @@ func (l *loop) turn(e *execution) *item {
 	}
 	l.askSessions(e)
 	cmds := e.take()
-	if len(cmds) == 0 {
+	if len(cmds) == 0 && !e.mustPay(time.Now()) {
 		l.rest(e)
 		return nil
 	}
@@ -119,7 +126,8 @@ func (l *loop) turn(e *execution) *item {
 		l.supply(e, turn.Wants)
 	}
 	l.handOver(e, it)
-	if nothingToWrite(&turn) && turn.WakeAt == e.wakeAt {
+	l.owe(e, it)
+	if nothingToWrite(&turn) && len(it.Owed) == 0 && (it.Owes || turn.WakeAt == e.rowWake) {
 		l.settled(e, it)
 		return nil
 	}
@@ -142,7 +150,8 @@ func (l *loop) settled(e *execution, it *item) {
 	}
 	l.release(it.commands)
 	// A timer that does nothing must not come back at once.
-	l.setWake(e, e.wakeAt)
+	l.setWake(e, it.Turn.WakeAt)
+	l.schedulePay(e)
 	if soonest := l.now().Add(time.Second); e.wakeAt != 0 && e.wakeAt < soonest {
 		l.wakes.set(e.id, e.partition, soonest)
 	}
@@ -168,7 +177,7 @@ func (l *loop) handOver(e *execution, it *item) {
 			l.node.polls.release(p, 1)
 			continue
 		}
-		it.handed = append(it.handed, handover{i, p})
+		it.handed = append(it.handed, handover{*o, p})
 	}
 	if len(it.handed) > 0 {
 		it.opening = e.state.Start()
@@ -181,6 +190,7 @@ type start struct {
 	item    store.Item
 	answer  chan startAnswer // capacity 1
 	unsure  bool             // a commit of it had an unknown outcome
+	lost    []handover       // of that commit
 }
 
 type startAnswer struct {
@@ -240,6 +250,7 @@ func (l *loop) first(s *start) (*item, error) {
 	it := &item{execution: e, start: s}
 	it.Item = store.Item{Partition: p, Epoch: e.epoch, Turn: &turn, New: s.item.New}
 	l.handOver(e, it)
+	l.owe(e, it)
 	return it, nil
 }
 

@@ -32,6 +32,7 @@ var (
 	cleanKeysSQL       = query("clean_keys")
 	cleanQueueFlagsSQL = query("clean_queue_flags")
 	cleanEndFlagsSQL   = query("clean_end_flags")
+	cleanDebtsSQL      = query("clean_debts")
 
 	cleanOccurrencesSQL = query("clean_occurrences")
 	cleanEventsSQL      = query("clean_events")
@@ -82,6 +83,7 @@ type Cleaned struct {
 	Nodes    int
 	Keys     int
 	Flags    int
+	Debts    int
 	// Occurrences are those that have ended longer ago than their schedules keep them; Events is what happened to schedules.
 	Occurrences int
 	Events      int
@@ -100,6 +102,7 @@ func (s *Store) Clean(ctx context.Context, c Cleaning) (Cleaned, error) {
 	p.count(cleanSessionsSQL, args{"limit": c.Limit, "session_timeout": c.SessionTimeout.Milliseconds(), "now": s.now()}, &out.Sessions)
 	p.count(cleanNodesSQL, limit, &out.Nodes)
 	p.count(cleanKeysSQL, limit, &out.Keys)
+	p.count(cleanDebtsSQL, args{"limit": c.Limit}, &out.Debts)
 	p.count(cleanQueueFlagsSQL, args{"now": s.now()}, &out.Flags)
 	var ends int
 	p.count(cleanEndFlagsSQL, args{"now": s.now()}, &ends)

@@ -64,6 +64,8 @@ type Assignment struct {
 	Work      history.Task
 	Claim     history.Claim
 	Deadline  history.Time // zero for none
+	// Turn is the one that has handed it over, where that owes its row; zero for a task that has a row.
+	Turn history.Seq
 }
 
 // ClaimResult is what a claim brought.
@@ -253,6 +255,7 @@ type claimRow struct {
 	Worker          *string
 	Poll            *string
 	ClaimedAt       pgtype.Timestamptz
+	Turn            int32
 }
 
 func claimResult(rows []claimRow) ClaimResult {
@@ -279,6 +282,7 @@ func (r *claimRow) assignment() Assignment {
 			Task: history.TaskID(*r.ID), Session: value(r.Session), Worker: value(r.Worker), PollID: value(r.Poll),
 			At: instant(r.ClaimedAt),
 		},
+		Turn: history.Seq(r.Turn),
 	}
 	if a.Work.Timeout > 0 {
 		a.Deadline = a.Claim.At + history.Time(a.Work.Timeout)

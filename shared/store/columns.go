@@ -16,6 +16,8 @@ type itemColumns struct {
 	told      toldColumns
 	stopped   stopColumns
 	snapshots snapshotColumns
+	owed      owedColumns
+	owing     []int64 // executions that exist and whose turns leave something to be written
 	settled   settleColumns
 	offers    offerColumns // of executions that exist; those of new ones are with their starts
 	consumed  consumedColumns
@@ -50,13 +52,19 @@ func (c *itemColumns) add(index int, it *Item) {
 			c.occurrences.addTurn(t)
 		}
 	}
-	c.turns.add(t)
+	c.turns.add(t, it.Owes)
+	if it.Owes {
+		c.owing = append(c.owing, int64(t.Execution))
+	}
 	c.told.add(it)
 	for i := range t.Stops {
 		c.stopped.add(t.Execution, &t.Stops[i])
 	}
 	if t.Snapshot != nil {
 		c.snapshots.add(t)
+	}
+	for i := range it.Owed {
+		c.owed.add(t, &it.Owed[i])
 	}
 	c.settled.add(it.Partition, t)
 	for i := range t.Offers {
@@ -95,10 +103,11 @@ type turnColumns struct {
 	firstEvents []int32
 	events      []*string
 	wakes       []*time.Time
+	owes        []bool
 	statuses    []*int16
 }
 
-func (c *turnColumns) add(t *history.Turn) {
+func (c *turnColumns) add(t *history.Turn, owes bool) {
 	status, wake := ended(t)
 	c.executions = append(c.executions, int64(t.Execution))
 	c.seqs = append(c.seqs, int32(t.Seq))
@@ -106,13 +115,14 @@ func (c *turnColumns) add(t *history.Turn) {
 	c.firstEvents = append(c.firstEvents, int32(t.FirstEvent))
 	c.events = append(c.events, encoded(t))
 	c.wakes = append(c.wakes, wake)
+	c.owes = append(c.owes, owes)
 	c.statuses = append(c.statuses, status)
 }
 
 func (c *turnColumns) args() args {
 	return args{
 		"executions": c.executions, "seqs": c.seqs, "ats": c.ats, "first_events": c.firstEvents, "events": c.events,
-		"wakes": c.wakes, "statuses": c.statuses,
+		"wakes": c.wakes, "owes": c.owes, "statuses": c.statuses,
 	}
 }
 
@@ -298,6 +308,28 @@ func (c *offerColumns) args(fence history.FenceNumber) args {
 		"timeouts": c.timeouts, "heartbeats": c.heartbeats, "idempotency_keys": c.keys, "inputs": c.inputs,
 		"claimed_ats": c.claimedAts, "sessions": c.sessions, "workers": c.workers, "polls": c.polls,
 	}
+}
+
+// owedColumns are rows of earlier hand-overs.
+type owedColumns struct {
+	offerColumns
+	origins, turns []int32
+}
+
+func (c *owedColumns) add(t *history.Turn, h *HandOut) {
+	c.offerColumns.add(int64(t.Execution), t.At, &h.Offer)
+	if poll := &c.polls[len(c.polls)-1]; h.Claim.Session != "" && *poll == nil {
+		*poll = new(string)
+	}
+	c.origins = append(c.origins, int32(h.From))
+	c.turns = append(c.turns, int32(h.Turn))
+}
+
+func (c *owedColumns) args() args {
+	a := c.offerColumns.args(0)
+	delete(a, "fence")
+	a["fences"], a["turns"] = c.origins, c.turns
+	return a
 }
 
 type consumedColumns struct {

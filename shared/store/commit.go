@@ -30,6 +30,11 @@ type Item struct {
 	// Children are what Turn.Children asks for, each with New and its first turn: they are written with the turn or not at
 	// all. Epoch is zero where the partition need not be the node's.
 	Children []Item
+	// Owes says that the turn leaves something to be written: rows of tasks that it hands over, which are not among
+	// Turn.Offers, or that were handed over before; and its timer. A turn that ends its execution owes nothing.
+	Owes bool
+	// Owed are rows that earlier turns have left; they are written before the turn changes any row.
+	Owed []HandOut
 
 	parent history.ExecutionID // of a child
 }
@@ -69,6 +74,8 @@ type Committed struct {
 	Started map[int]Started
 	// Children has the numbers of each item's children, by the item's index.
 	Children map[int][]history.ExecutionID
+	// Debts are the numbers under which is noted what the items owe.
+	Debts []int64
 	// BellsFailed is why the bells were not rung, nil when they were. The commit stands.
 	BellsFailed error
 }
@@ -96,10 +103,12 @@ var (
 //	turns, start    compare and set, history (I2)
 //	tell, stop      the inboxes of parents and children
 //	snapshots
+//	owed            rows of earlier hand-overs
 //	settle, offers  the task queue (I6, I7)
 //	consume         the inbox (I6)
 //	leftovers       the inboxes of executions that end
 //	settle_runs     the occurrences that have started them, and their keys
+//	debt            what is left to be written
 //	commit
 //	ring            who waits
 //
@@ -111,17 +120,17 @@ func (s *Store) Commit(ctx context.Context, b Batch) (Committed, error) {
 	p := s.pipeline()
 	p.begin()
 	p.check(b.Fence, items)
-	started := c.write(p)
+	w := c.write(p)
 	p.commit()
 	p.ring(b.Bells)
 	if err := p.run(ctx); err != nil {
 		return Committed{}, commitError(err, b.Items)
 	}
-	out := Committed{BellsFailed: p.after}
+	out := Committed{BellsFailed: p.after, Debts: w.debtNumbers()}
 	if len(c.starts.items) == 0 {
 		return out, nil
 	}
-	all, err := s.startedOf(ctx, items, c.starts.items, *started)
+	all, err := s.startedOf(ctx, items, c.starts.items, w.started)
 	if err != nil {
 		// The commit stands, and yet the caller cannot be told what it did.
 		return Committed{}, &CommitError{Kind: Unknown, Err: err}
@@ -178,10 +187,27 @@ func (p *pipeline) check(fence history.FenceNumber, items []Item) {
 	p.exec(checkFenceSQL, args{"fence": int32(fence), "partitions": partitions, "epochs": numbers})
 }
 
-// write adds the statements that have something to do, in the order of locks (I12), and returns where the rows of
-// started executions will be.
-func (c *itemColumns) write(p *pipeline) *[]startedRow {
-	started := new([]startedRow)
+// writes are the rows that the statements of a commit return.
+type writes struct {
+	started []startedRow
+	debts   []debtRow
+}
+
+type debtRow struct{ ID int64 }
+
+func (w *writes) debtNumbers() (out []int64) {
+	for _, d := range w.debts {
+		out = append(out, d.ID)
+	}
+	if len(w.started) > 0 && w.started[0].Debt != 0 {
+		out = append(out, w.started[0].Debt)
+	}
+	return out
+}
+
+// write adds the statements that have something to do, in the order of locks (I12), and returns where their rows will be.
+func (c *itemColumns) write(p *pipeline) *writes {
+	w := &writes{}
 	if len(c.endings) > 0 {
 		p.exec(lockEndingsSQL, args{"executions": c.endings})
 	}
@@ -192,7 +218,7 @@ func (c *itemColumns) write(p *pipeline) *[]startedRow {
 		p.exec(turnsSQL, c.turns.args())
 	}
 	if len(c.starts.items) > 0 {
-		collect(p, startSQL, c.starts.args(c.fence), started)
+		collect(p, startSQL, c.starts.args(c.fence), &w.started)
 	}
 	if len(c.told.parents) > 0 {
 		p.exec(tellSQL, c.told.args())
@@ -203,12 +229,7 @@ func (c *itemColumns) write(p *pipeline) *[]startedRow {
 	if len(c.snapshots.executions) > 0 {
 		p.exec(snapshotsSQL, c.snapshots.args())
 	}
-	if c.settled.any() {
-		p.exec(settleSQL, c.settled.args(c.consumed.entries))
-	}
-	if len(c.offers.places) > 0 {
-		p.exec(offersSQL, c.offers.args(c.fence))
-	}
+	c.queue(p)
 	if len(c.consumed.entries) > 0 {
 		p.exec(consumeSQL, c.consumed.args(p.store))
 	}
@@ -218,7 +239,23 @@ func (c *itemColumns) write(p *pipeline) *[]startedRow {
 	if len(c.occurrences.occurrences) > 0 {
 		p.exec(settleRunsSQL, c.occurrences.args(p.store))
 	}
-	return started
+	if len(c.owing) > 0 {
+		collect(p, debtSQL, args{"fence": int32(c.fence), "executions": c.owing}, &w.debts)
+	}
+	return w
+}
+
+// queue adds the statements that change the task queue.
+func (c *itemColumns) queue(p *pipeline) {
+	if len(c.owed.places) > 0 {
+		p.exec(owedSQL, c.owed.args())
+	}
+	if c.settled.any() {
+		p.exec(settleSQL, c.settled.args(c.consumed.entries))
+	}
+	if len(c.offers.places) > 0 {
+		p.exec(offersSQL, c.offers.args(c.fence))
+	}
 }
 
 // Block takes an execution out of service with an error for people to read: its inbox and its timers wait. It is a

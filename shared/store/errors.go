@@ -120,6 +120,9 @@ func classify(err error) (failure, *pgconn.PgError) {
 	case pg.SeverityUnlocalized == "FATAL" || pg.SeverityUnlocalized == "PANIC":
 		return failedBroken, pg
 	}
+	if pg.ConstraintName == "execution_name" {
+		return failedConflict, pg // somebody else has just taken the name: sent again, the start finds it taken
+	}
 	switch class := pg.Code[:min(2, len(pg.Code))]; class {
 	case "OR":
 		return failedCheck, pg

@@ -199,10 +199,14 @@ func (w *world) held(url string, key int) (*store.Store, func()) {
 	return s, open
 }
 
+// advisory counts the locks of a class; other databases of the server have their own.
+const advisory = `select count(*) from pg_locks where locktype = 'advisory' and classid = $1
+	and database = (select oid from pg_database where datname = current_database())`
+
 // waits waits until a session waits for a lock of the gate, or of a fence.
 func (w *world) waits(class int) {
 	w.t.Helper()
-	w.until(1, "select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and not granted", class)
+	w.until(1, advisory+" and not granted", class)
 }
 
 const fenceClass, gateClass = 20306, 99
@@ -298,7 +302,7 @@ func TestUnknownOutcome(t *testing.T) {
 	if err := <-taken; err != nil {
 		t.Fatal(err)
 	}
-	w.want(0, "select count(*) from pg_locks where locktype = 'advisory' and classid = 20306")
+	w.want(0, advisory, fenceClass)
 	w.want(2, "select last_seq from orrery.execution")
 	_, err := w.commit(n, e.turn(n, nil))
 	wantCommitError(t, err, store.Stale, e.id)

@@ -47,6 +47,7 @@ var (
 	inboxOfSQL     = query("inbox_of")
 	unnoticedSQL   = query("unnoticed")
 	unnoticedOfSQL = query("unnoticed_of")
+	rowsOfSQL      = query("rows_of")
 	dueSQL         = query("due")
 	lostClaimsSQL  = query("lost_claims")
 	heardSQL       = query("heard")
@@ -136,6 +137,39 @@ func (s *Store) InboxOf(ctx context.Context, ids []history.ExecutionID, limit in
 	return entries(rows), err
 }
 
+// Pending is what waits for executions that have just been loaded.
+type Pending struct {
+	Entries []Entry          // of their inboxes, by number
+	Claims  []UnnoticedClaim // by number of their rows
+	Rows    []Holding        // that they have in the queue, whatever their state
+}
+
+// Pending reads it in one round trip; limit bounds the entries.
+func (s *Store) Pending(ctx context.Context, ids []history.ExecutionID, limit int) (Pending, error) {
+	type row struct {
+		Execution int64
+		Unit      string
+		Attempt   int32
+		Offer     int32
+	}
+	var inbox []entryRow
+	var claims []unnoticedRow
+	var rows []row
+	executions := int64s(ids)
+	p := s.pipeline()
+	collect(p, inboxOfSQL, args{"executions": executions, "limit": limit}, &inbox)
+	collect(p, unnoticedOfSQL, args{"executions": executions}, &claims)
+	collect(p, rowsOfSQL, args{"executions": executions}, &rows)
+	if err := p.run(ctx); err != nil {
+		return Pending{}, fmt.Errorf("store: read what waits for %d executions: %w", len(ids), translateRead(err))
+	}
+	out := Pending{Entries: entries(inbox), Claims: unnoticedClaims(claims)}
+	for _, r := range rows {
+		out.Rows = append(out.Rows, Holding{history.ExecutionID(r.Execution), rowRef(r.Unit, r.Attempt, r.Offer)})
+	}
+	return out, nil
+}
+
 type entryRow struct {
 	Execution  int64
 	ID         int64
@@ -205,12 +239,6 @@ func (s *Store) Unnoticed(ctx context.Context, ps []history.Partition, from hist
 	rows, err := list[unnoticedRow](ctx, s, "read unnoticed claims", unnoticedSQL, args{
 		"partitions": int16s(ps), "from": int64(from), "limit": limit,
 	})
-	return unnoticedClaims(rows), err
-}
-
-// UnnoticedOf returns such claims of the given executions: for an execution that has just been loaded.
-func (s *Store) UnnoticedOf(ctx context.Context, ids []history.ExecutionID) ([]UnnoticedClaim, error) {
-	rows, err := list[unnoticedRow](ctx, s, "read unnoticed claims of executions", unnoticedOfSQL, args{"executions": int64s(ids)})
 	return unnoticedClaims(rows), err
 }
 

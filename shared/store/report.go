@@ -13,11 +13,14 @@ type Report struct {
 	Execution history.ExecutionID
 	Row       history.RowRef
 	// Session and Worker are the token's; empty for a token task.
-	Session   string
-	Worker    string
-	Output    []byte           // complete: JSON
-	Failure   *history.Failure // fail
-	Reason    string           // uncertain
+	Session string
+	Worker  string
+	Output  []byte           // complete: JSON
+	Failure *history.Failure // fail
+	Reason  string           // uncertain
+	// OpenAt is a turn after which the attempt was open without a row in the queue, because its owner had handed it over and
+	// owed the row; zero for an attempt that has a row.
+	OpenAt    history.Seq
 	RequestID string
 }
 
@@ -33,6 +36,9 @@ const (
 	ReportStale ReportOutcome = "stale"
 	// ReportRetry: the execution is about to end; ask again after the end has committed.
 	ReportRetry ReportOutcome = "retry"
+	// ReportUnclear: nothing was written, because turns have followed Report.OpenAt. Load the execution: if the attempt is open
+	// still, report it with the turn of that.
+	ReportUnclear ReportOutcome = "unclear"
 )
 
 var (
@@ -76,6 +82,7 @@ type reportColumns struct {
 	outputs, reasons, requests []*string
 	errors, causes, details    []*string
 	finals                     []*bool
+	openAts                    []int32
 }
 
 func reportColumnsOf(rs []Report) reportColumns {
@@ -92,6 +99,7 @@ func reportColumnsOf(rs []Report) reportColumns {
 		c.outputs = append(c.outputs, text(r.Output))
 		c.reasons = append(c.reasons, optional(r.Reason))
 		c.requests = append(c.requests, optional(r.RequestID))
+		c.openAts = append(c.openAts, int32(r.OpenAt))
 		f := failureOf(r.Failure)
 		c.errors = append(c.errors, f.code)
 		c.causes = append(c.causes, f.cause)
@@ -107,6 +115,7 @@ func (c *reportColumns) args() args {
 		"executions": c.executions, "units": c.units, "attempts": c.attempts, "offers": c.offers, "kinds": c.kinds,
 		"sessions": c.sessions, "workers": c.workers, "outputs": c.outputs, "reasons": c.reasons, "errors": c.errors,
 		"causes": c.causes, "details": c.details, "finals": c.finals, "requests": c.requests,
+		"open_ats": c.openAts,
 	}
 }
 

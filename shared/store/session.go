@@ -140,6 +140,8 @@ type HeldTask struct {
 	Holding
 	// Details are JSON, or nil; an inbox entry tells the owner when they have changed.
 	Details []byte
+	// Turn is the one that has handed it over, zero for none. Its row may be owed: without one it may be held all the same.
+	Turn history.Seq
 }
 
 // WorkerBeatAnswer is what the worker is told.
@@ -177,7 +179,7 @@ func (s *Store) WorkerBeat(ctx context.Context, b WorkerBeat) (WorkerBeatAnswer,
 	})
 	collect(p, workerBeatSQL, args{
 		"session": b.Session, "beat": b.Number, "executions": c.executions, "units": c.units, "attempts": c.attempts,
-		"offers": c.offers, "interval": b.Interval.Milliseconds(), "now": s.now(),
+		"offers": c.offers, "handed": c.handed, "interval": b.Interval.Milliseconds(), "now": s.now(),
 	}, &rows)
 	p.commit()
 	if err := p.run(ctx); err != nil {
@@ -206,6 +208,7 @@ type heldColumns struct {
 	units            []string
 	attempts, offers []int32
 	details          []*string
+	handed           []bool
 }
 
 func heldColumnsOf(held []HeldTask) heldColumns {
@@ -216,6 +219,7 @@ func heldColumnsOf(held []HeldTask) heldColumns {
 		c.attempts = append(c.attempts, int32(h.Row.Attempt))
 		c.offers = append(c.offers, int32(h.Row.Offer))
 		c.details = append(c.details, text(h.Details))
+		c.handed = append(c.handed, h.Turn != 0)
 		if h.Details != nil {
 			c.detailed = append(c.detailed, int64(h.Execution))
 		}
@@ -224,7 +228,7 @@ func heldColumnsOf(held []HeldTask) heldColumns {
 }
 
 // Deregister closes a session and gives back what it held, by 'lost' entries to the owners. ErrNotFound when it does not exist.
-func (s *Store) Deregister(ctx context.Context, id string) ([]Holding, error) {
+func (s *Store) Deregister(ctx context.Context, id string) ([]HeldTask, error) {
 	if !isUUID(id) {
 		return nil, fmt.Errorf("store: deregister: %w", ErrNotFound)
 	}
@@ -234,6 +238,7 @@ func (s *Store) Deregister(ctx context.Context, id string) ([]Holding, error) {
 		Unit      *string
 		Attempt   *int32
 		Offer     *int32
+		Turn      int32
 	}
 	var rows []row
 	p := s.pipeline()
@@ -249,12 +254,12 @@ func (s *Store) Deregister(ctx context.Context, id string) ([]Holding, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("store: deregister: %w", ErrNotFound)
 	}
-	var out []Holding
+	var out []HeldTask
 	var bells Bells
 	for _, r := range rows {
 		if r.Execution != nil {
 			h := Holding{history.ExecutionID(*r.Execution), rowRef(*r.Unit, *r.Attempt, *r.Offer)}
-			out = append(out, h)
+			out = append(out, HeldTask{Holding: h, Turn: history.Seq(r.Turn)})
 			bells.InboxOf = append(bells.InboxOf, h.Execution)
 		}
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,14 @@ var (
 // Start writes the first turn of a new execution from a process that owns nothing, in one round trip, and rings who
 // waits. Item.Epoch and Item.Turn.Execution are not used.
 func (s *Store) Start(ctx context.Context, it Item) (Started, error) {
+	started, err := s.start(ctx, it)
+	if errors.Is(err, ErrConflict) { // somebody else was taking the name
+		return s.start(ctx, it)
+	}
+	return started, err
+}
+
+func (s *Store) start(ctx context.Context, it Item) (Started, error) {
 	items := []Item{it}
 	c := columnsOfItems(0, items)
 	var bells Bells
@@ -25,13 +34,13 @@ func (s *Store) Start(ctx context.Context, it Item) (Started, error) {
 	}
 	p := s.pipeline()
 	p.begin()
-	rows := c.write(p)
+	w := c.write(p)
 	p.commit()
 	p.ring(bells)
 	if err := p.run(ctx); err != nil {
 		return Started{}, fmt.Errorf("store: start %s: %w", it.New.Name, translateWrite(err))
 	}
-	started, err := s.startedOf(ctx, items, c.starts.items, *rows)
+	started, err := s.startedOf(ctx, items, c.starts.items, w.started)
 	if err != nil {
 		return Started{}, fmt.Errorf("store: start %s: %w", it.New.Name, err)
 	}
@@ -42,6 +51,7 @@ func (s *Store) Start(ctx context.Context, it Item) (Started, error) {
 type startedRow struct {
 	Place int64
 	ID    int64
+	Debt  int64 // what the starts that owe are noted under, zero for none
 }
 
 // startedOf tells what became of the starts, by the indexes of their items. Names that were lost to others take a round trip
@@ -107,6 +117,7 @@ type startColumns struct {
 	occurrences []*int64
 	tokens      []*int64
 	offers      offerColumns
+	owing       []int64 // places of those that leave something to be written
 }
 
 func (c *startColumns) add(index int, it *Item) {
@@ -121,6 +132,10 @@ func (c *startColumns) add(index int, it *Item) {
 	c.traces = append(c.traces, optional(n.Trace))
 	c.ats = append(c.ats, t.At.Time())
 	c.events = append(c.events, encoded(t))
+	if it.Owes {
+		wake = nil
+		c.owing = append(c.owing, int64(len(c.items)))
+	}
 	c.wakes = append(c.wakes, wake)
 	c.statuses = append(c.statuses, status)
 	c.parents = append(c.parents, int64(it.parent))
@@ -135,7 +150,7 @@ func (c *startColumns) args(fence history.FenceNumber) args {
 	a := c.offers.args(fence)
 	a["namespaces"], a["names"], a["definitions"], a["partitions"] = c.namespaces, c.names, c.definitions, c.partitions
 	a["input_hashes"], a["traces"], a["ats"], a["events"] = c.hashes, c.traces, c.ats, c.events
-	a["wakes"], a["statuses"], a["parents"] = c.wakes, c.statuses, c.parents
+	a["wakes"], a["statuses"], a["parents"], a["owing"] = c.wakes, c.statuses, c.parents, c.owing
 	a["occurrences"], a["tokens"] = c.occurrences, c.tokens
 	return a
 }

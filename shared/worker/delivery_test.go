@@ -46,13 +46,14 @@ func TestReportsAreBatched(t *testing.T) {
 	for i := 1; i < tasks; i++ {
 		s.start(name("e", i), `{"First":false}`)
 	}
-	s.run(w)
+	stop := s.run(w)
 	await(t, "all handlers to return", func() bool { return returned.Load() == tasks })
 	time.Sleep(50 * time.Millisecond) // what they returned gets to the reporter
 	close(held)
 	for i := range tasks {
 		s.succeeds(name("e", i), "null")
 	}
+	stop() // calls that were answered are noted then
 	reports, _ := seen[wire.CompleteRequest, wire.ReportResponse](s, "tasks/complete")
 	n := 0
 	for _, r := range reports {
@@ -120,7 +121,7 @@ func TestPollKeepsItsID(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.publish("")
-	w := s.worker(nil)
+	w := s.worker(func(c *worker.Config) { c.Concurrency = 1 }) // one slot, so one poll at a time
 	var calls atomic.Int64
 	ok(w, &calls)
 	s.start("e", `{}`)

@@ -18,7 +18,7 @@
 //
 // The parts and who talks to whom:
 //
-//	 poller ---- free slots ----> takes tasks (one poll open at most)
+//	 poller ---- free slots ----> takes tasks (two polls open at most)
 //	   |                               |
 //	   v                               v
 //	handlers (Concurrency at once) -> reporter (up to 100 reports a call, which polls for as many tasks)

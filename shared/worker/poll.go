@@ -28,7 +28,10 @@ func (w *Worker) poll(ctx, work context.Context) {
 	}
 }
 
-// acquire waits for a free slot and takes all that are free, up to what one poll may ask for. Zero: ctx has ended.
+// pollers is how many polls a worker keeps open. While one of them is answered and sent anew, tasks come to the other.
+const pollers = 2
+
+// acquire waits for a free slot and takes more that are free, up to what one poll may ask for. Zero: ctx has ended.
 func (w *Worker) acquire(ctx context.Context) int {
 	if ctx.Err() != nil {
 		return 0
@@ -38,8 +41,8 @@ func (w *Worker) acquire(ctx context.Context) int {
 		return 0
 	case w.slots <- struct{}{}:
 	}
-	n := 1
-	for n < wire.MaxPollTasks {
+	n, most := 1, min(max(1, w.config.Concurrency/pollers), wire.MaxPollTasks)
+	for n < most {
 		select {
 		case w.slots <- struct{}{}:
 			n++

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/orrery-dev/orrery/shared/wire"
@@ -18,6 +19,7 @@ const retryPause = time.Second
 func (w *Worker) report(ctx, work context.Context) {
 	for r := range w.reports {
 		batch := []report{r}
+		runtime.Gosched() // what finishes at the same time goes in the same call
 	fill:
 		for len(batch) < wire.MaxReports {
 			select {

@@ -124,7 +124,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	beats.Go(func() { w.heartbeats(side) })
 	reporter.Go(func() { w.report(side, work) })
 
-	w.poll(ctx, work)
+	var polls sync.WaitGroup
+	for range pollers {
+		polls.Go(func() { w.poll(ctx, work) })
+	}
+	polls.Wait()
 	w.mu.Lock()
 	w.stopping = true
 	w.mu.Unlock()

@@ -10,7 +10,7 @@ with running as (
     for key share skip locked
 ),
 held as (
-    select t.execution, t.unit, t.attempt, t.offer, t.partition, t.session, t.worker, t.claimed_at
+    select t.execution, t.unit, t.attempt, t.offer, t.partition, t.session, t.worker, t.claimed_at, t.turn
     from orrery.task t
     join running r on r.id = t.execution
     where t.session = @session::text::uuid and t.state = 'claimed'
@@ -31,7 +31,7 @@ closed as (
     where s.id = @session::text::uuid and s.seen_at > '-infinity'
     returning s.id
 )
-select c.id::text as session, h.execution, h.unit, h.attempt, h.offer
+select c.id::text as session, h.execution, h.unit, h.attempt, h.offer, coalesce(h.turn, 0) as turn
 from closed c
 left join held h on true
 order by h.execution, h.unit

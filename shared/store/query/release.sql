@@ -17,7 +17,18 @@ given as (
     set fence = o.fence, epoch = p.epoch + 1, changed_at = coalesce(@now::timestamptz, now())
     from owned o
     where p.id = o.id
-    returning p.id
+    returning p.id, p.fence
+),
+-- What is owed in the partitions goes with them.
+inherited as (
+    insert into orrery.debt (fence, origin, inherited, executions)
+    select g.fence, d.origin, true, array_agg(distinct e.id)
+    from orrery.debt d
+    cross join unnest(d.executions) as x (id)
+    join orrery.execution e on e.id = x.id and e.status = 1
+    join given g on g.id = e.partition
+    where d.fence = @by::integer
+    group by g.fence, d.origin
 ),
 counted as (
     update orrery.generation

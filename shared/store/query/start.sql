@@ -1,5 +1,7 @@
 -- Writes new executions with their first turns. What follows the first insert keeps to the rows that it returned: a start
--- that lost its name to another leaves nothing and is no failure, but for a child: its parent must know.
+-- that lost its name to another leaves nothing and is no failure, but for a child: its parent must know. Two that take one
+-- name at once break the index, and the one that is sent again finds it taken: ON CONFLICT would write each row twice to
+-- the log.
 with given as materialized (
     select g.*, nextval('orrery.execution_id_seq') as id, (now() at time zone 'utc')::date as born
     from unnest(@namespaces::integer[], @names::text[], @definitions::bigint[], @partitions::smallint[],
@@ -16,8 +18,8 @@ started as (
     select id, namespace, name, definition, partition, input_hash, trace, at, born, 1, wake_at, coalesce(status, 1),
            case when status is not null then at end, occurrence, fencing_token
     from given
+    where not exists (select from orrery.execution e where e.namespace = given.namespace and e.name = given.name)
     order by namespace, name
-    on conflict (namespace, name) do nothing
     returning id
 ),
 ours as (
@@ -46,8 +48,17 @@ offered as (
          as o (place, unit, attempt, offer, task, version, language, rank, redelivery, timeout_ms, heartbeat_ms,
                idempotency_key, input, claimed_at, session, worker, poll)
     join ours s on s.place = o.place
+),
+-- What their commit leaves to be written later.
+owed as (
+    insert into orrery.debt (fence, origin, executions)
+    select @fence::integer, @fence::integer, array_agg(id)
+    from ours
+    where place = any (@owing::bigint[])
+    having count(*) > 0
+    returning id
 )
-select coalesce(o.place, 0) as place, coalesce(o.id, 0) as id
+select coalesce(o.place, 0) as place, coalesce(o.id, 0) as id, coalesce((select id from owed), 0) as debt
 from (
     select orrery.forbid('OR006', 'names of children are taken', array(
         select parent from given where parent <> 0 and id not in (select id from started)))) as checked

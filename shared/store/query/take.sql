@@ -23,6 +23,17 @@ taken as (
     where p.id = o.id
     returning p.id, p.epoch
 ),
+-- What is owed in the partitions goes with them.
+inherited as (
+    insert into orrery.debt (fence, origin, inherited, executions)
+    select @by::integer, d.origin, true, array_agg(distinct e.id)
+    from orrery.debt d
+    cross join unnest(d.executions) as x (id)
+    join orrery.execution e on e.id = x.id and e.status = 1
+    join taken t on t.id = e.partition
+    where d.fence = @from::integer
+    group by d.origin
+),
 counted as (
     update orrery.generation
     set value = value + 1

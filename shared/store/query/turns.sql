@@ -1,15 +1,16 @@
 -- Writes the turns of executions that exist: sets last_seq from the value that the turn was decided on (I2). A turn without
--- events leaves it and writes no history; one with the status 1 takes up an execution that had ended.
+-- events leaves it and writes no history; one that owes its timer leaves that; one with the status 1 takes up an execution
+-- that had ended.
 with given as (
     select *
     from unnest(@executions::bigint[], @seqs::integer[], @ats::timestamptz[], @first_events::integer[], @events::text[],
-                @wakes::timestamptz[], @statuses::smallint[])
-         as g (execution, seq, at, first_event, events, wake_at, status)
+                @wakes::timestamptz[], @owes::boolean[], @statuses::smallint[])
+         as g (execution, seq, at, first_event, events, wake_at, owes, status)
 ),
 moved as (
     update orrery.execution e
     set last_seq = case when g.events is null then e.last_seq else g.seq end,
-        wake_at = g.wake_at,
+        wake_at = case when g.owes then e.wake_at else g.wake_at end,
         status = coalesce(g.status, e.status),
         ended_at = case when g.status is null then e.ended_at when g.status > 1 then g.at end,
         ending = false

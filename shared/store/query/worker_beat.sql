@@ -2,8 +2,8 @@
 -- session and the rows are locked by the statements before.
 with listed as (
     select *, execution || '/' || attempt || '/' || offer || '/' || unit as holding
-    from unnest(@executions::bigint[], @units::text[], @attempts::integer[], @offers::integer[]) with ordinality
-         as l (execution, unit, attempt, offer, place)
+    from unnest(@executions::bigint[], @units::text[], @attempts::integer[], @offers::integer[], @handed::boolean[])
+         with ordinality as l (execution, unit, attempt, offer, handed, place)
 ),
 known as (
     select s.id, s.beat < @beat::bigint as news
@@ -64,9 +64,13 @@ select
     array(
         select l.place::integer
         from listed l
-        where not exists (
-            select from orrery.task t
-            where t.execution = l.execution and t.unit = l.unit and t.attempt = l.attempt and t.offer = l.offer
-              and t.session = k.id and t.state <> 'done')
+        left join orrery.task t
+          on t.execution = l.execution and t.unit = l.unit and t.attempt = l.attempt and t.offer = l.offer
+        where case
+            -- The row of a task that was handed over may be owed.
+            when t.id is null then
+                not l.handed or not exists (select from orrery.execution e where e.id = l.execution and e.status = 1)
+            else t.session is distinct from k.id or t.state = 'done'
+        end
         order by l.place) as unknown
 from known k
