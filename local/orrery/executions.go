@@ -20,7 +20,7 @@ func (c *cli) start() *cobra.Command {
 	var timeout time.Duration
 	var wait bool
 	cmd := &cobra.Command{
-		Use:   "start WORKFLOW",
+		Use:   "start WORKFLOW[:ALIAS]",
 		Short: "Start an execution",
 		Long: "Start an execution. --input takes JSON, @FILE, or - for the standard input. With --name the start can be\n" +
 			"repeated: the same name, workflow and input answers the execution that is there.",
@@ -30,7 +30,8 @@ func (c *cli) start() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			req.Workflow, req.Input, req.TimeoutMS = args[0], text, timeout.Milliseconds()
+			req.Workflow, req.Alias, _ = strings.Cut(args[0], ":")
+			req.Input, req.TimeoutMS = text, timeout.Milliseconds()
 			var e wire.Execution
 			status, err := c.client.Call(cmd.Context(), http.MethodPost, wire.Path("executions"), nil, req, &e)
 			if err != nil {

@@ -89,24 +89,32 @@ func (c *cli) root() *cobra.Command {
 	flags.StringVar(&c.client.Namespace, "namespace", os.Getenv("ORRERY_NAMESPACE"), "namespace (ORRERY_NAMESPACE)")
 	flags.BoolVar(&c.json, "json", false, "print the API's answer as JSON")
 	root.AddCommand(
-		c.publish(), c.workflows(),
+		c.publish(), c.workflows(), c.aliases(),
 		c.start(), c.list(), c.show(), c.history(), c.wait(), c.signal(), c.cancel(), c.redrive(), c.resolve(),
 		c.nodes(), c.workers(), c.queues(), c.attention(), c.schedules(), c.version(),
 		c.validate(), c.testState(), c.run(), c.replay(),
 	)
-	for _, sub := range root.Commands() {
-		if check := sub.Args; check != nil {
-			sub.Args = func(cmd *cobra.Command, args []string) error {
-				if err := check(cmd, args); err != nil {
-					return usageError{err}
-				}
-				return nil
-			}
-		}
-	}
+	tellUsage(root.Commands())
 	// The token is taken from the environment only: an argument shows in the process list.
 	c.client.Token = os.Getenv("ORRERY_TOKEN")
 	return root
+}
+
+// tellUsage makes the wrong arguments of commands, and of those below them, usage errors.
+func tellUsage(commands []*cobra.Command) {
+	for _, sub := range commands {
+		if check := sub.Args; check != nil {
+			sub.Args = func(cmd *cobra.Command, args []string) error {
+				var usage usageError
+				err := check(cmd, args)
+				if err != nil && !errors.As(err, &usage) {
+					err = usageError{err}
+				}
+				return err
+			}
+		}
+		tellUsage(sub.Commands())
+	}
 }
 
 func envOr(name, otherwise string) string {

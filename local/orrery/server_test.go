@@ -94,6 +94,7 @@ func TestCommandsAgainstAServer(t *testing.T) {
 	}
 	c.people(0, []string{`WORKFLOW +VERSION +PUBLISHED +HASH`, `greetings +1 .*`}, "workflows")
 	c.starts()
+	c.names()
 	c.works(s.URL)
 	c.attends(s.URL)
 	c.operates()
@@ -123,6 +124,23 @@ func (c console) starts() {
 			c.t.Errorf("%s: %s is %s, want %s", test.args, test.path, got, test.want)
 		}
 	}
+}
+
+// names starts "split" by an alias.
+func (c console) names() {
+	c.t.Helper()
+	c.people(0, []string{`greetings:live +1`}, "aliases", "set", "greetings", "live", "1")
+	c.people(1, []string{`orrery: .* \(INVALID_REQUEST\)`, ` +versions\[1\].version: published: .*`}, "aliases", "set", "greetings", "live", "1=90", "2=10")
+	c.people(2, []string{`orrery: "1" is not VERSION=WEIGHT.*`}, "aliases", "set", "greetings", "live", "1", "2=10")
+	c.people(2, []string{`orrery: accepts 1 arg.*`}, "aliases", "list")
+	c.people(0, []string{`ALIAS +VERSIONS +UPDATED`, `live +1 .*`}, "aliases", "list", "greetings")
+	c.people(0, []string{`split +RUNNING`}, "start", "greetings:live", "--name", "split")
+	c.people(0, []string{`split +CANCELLED`}, "cancel", "split")
+	if got := c.program("aliases.0.versions.0.weight", "aliases", "list", "greetings"); got != "100" {
+		c.t.Errorf("the weight of a lone version is %s", got)
+	}
+	c.people(0, []string{`greetings:live +deleted`}, "aliases", "delete", "greetings", "live")
+	c.people(1, []string{`orrery: .* \(ALIAS_NOT_FOUND\)`}, "start", "greetings:live", "--name", "late")
 }
 
 // works signals "one" and has a worker end it.

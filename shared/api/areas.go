@@ -49,6 +49,11 @@ type Workflows interface {
 	ListWorkflows(ctx context.Context, c auth.Call, q wire.PageQuery) (wire.WorkflowList, error)
 	// GetWorkflow returns one version with its document; version 0 is the newest, with the list of all versions.
 	GetWorkflow(ctx context.Context, c auth.Call, name string, version int) (wire.Workflow, error)
+	// SetAlias tells by created whether the alias is new.
+	SetAlias(ctx context.Context, c auth.Call, workflow, alias string, q wire.AliasRequest) (a wire.Alias, created bool, err error)
+	ListAliases(ctx context.Context, c auth.Call, workflow string) (wire.AliasList, error)
+	GetAlias(ctx context.Context, c auth.Call, workflow, alias string) (wire.Alias, error)
+	DeleteAlias(ctx context.Context, c auth.Call, workflow, alias string) (wire.Alias, error)
 }
 
 // Cluster serves what shows the whole system.

@@ -56,7 +56,8 @@ func (b *bench) requests() map[string]request {
 		"/v1/tasks/fail":                       {"POST", "/v1/tasks/fail", reports(`"error":{"code":"E","message":"m","retryable":true,"details":{}}`) + `}`},
 		"/v1/tasks/uncertain":                  {"POST", "/v1/tasks/uncertain", reports(`"reason":"r"`) + `}`},
 		"/v1/workflows":                        {"POST", "/v1/workflows", `{"name":"n","version":1,"document":` + noTask + `}`},
-		"/v1/executions":                       {"POST", "/v1/executions", `{"workflow":"orders","version":1,"input":{},"name":"n","timeout_ms":9}`},
+		"/v1/workflows/{name}/aliases/{alias}": {"PUT", "/v1/workflows/orders/aliases/live", `{"versions":[{"version":1,"weight":100}]}`},
+		"/v1/executions":                       {"POST", "/v1/executions", `{"workflow":"orders","version":1,"alias":"live","input":{},"name":"n","timeout_ms":9}`},
 		"/v1/executions/{id}/signals/{signal}": {"POST", "/v1/executions/order-1/signals/packed", `{"payload":{}}`},
 		"/v1/executions/{id}/cancel":           {"POST", "/v1/executions/order-1/cancel", `{"reason":"r"}`},
 		"/v1/executions/{id}/redrive":          {"POST", "/v1/executions/order-1/redrive", `{"reason":"r"}`},
@@ -69,11 +70,11 @@ func (b *bench) requests() map[string]request {
 var payloads = []string{"output", "details", "input", "payload", "document"}
 
 // required are the fields that must be there, by name.
-var required = []string{"worker_id", "contracts", "task", "session_id", "beat", "tokens", "token", "poll_id", "reports", "output", "error", "code", "name", "document", "workflow", "unit", "resolution"}
+var required = []string{"worker_id", "contracts", "task", "session_id", "beat", "tokens", "token", "poll_id", "reports", "output", "error", "code", "name", "document", "workflow", "unit", "resolution", "versions", "version", "weight"}
 
 // optional are fields that share the name of a required one, by route.
 var optional = map[string][]string{
-	"/v1/tasks/complete": {"session_id"}, "/v1/tasks/fail": {"session_id"}, "/v1/tasks/uncertain": {"session_id"}, "/v1/executions": {"name"},
+	"/v1/tasks/complete": {"session_id"}, "/v1/tasks/fail": {"session_id"}, "/v1/tasks/uncertain": {"session_id"}, "/v1/executions": {"name", "version"}, "/v1/workflows": {"version"},
 	"/v1/executions/{id}/resolve": {"output", "error"},
 }
 
@@ -102,7 +103,7 @@ func TestEveryBodyRefused(t *testing.T) {
 	before := b.rows()
 	for _, r := range api.Routes() {
 		q, known := requests[r.Pattern]
-		if r.Method != "POST" {
+		if r.Method != "POST" && r.Method != "PUT" {
 			continue
 		}
 		if !known {

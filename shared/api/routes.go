@@ -39,6 +39,10 @@ var routes = []Route{
 	{"GET", "/v1/workflows", "query", !open, query(workflows, Workflows.ListWorkflows)},
 	{"GET", "/v1/workflows/{name}", "query", !open, on(workflows, getWorkflow)},
 	{"GET", "/v1/workflows/{name}/versions/{version}", "query", !open, on(workflows, getVersion)},
+	{"GET", "/v1/workflows/{name}/aliases", "query", !open, on(workflows, listAliases)},
+	{"GET", "/v1/workflows/{name}/aliases/{alias}", "query", !open, on(workflows, getAlias)},
+	{"PUT", "/v1/workflows/{name}/aliases/{alias}", "publish", !open, on(workflows, setAlias)},
+	{"DELETE", "/v1/workflows/{name}/aliases/{alias}", "publish", !open, on(workflows, deleteAlias)},
 
 	{"POST", "/v1/executions", "start", !open, on(executions, start)},
 	{"GET", "/v1/executions", "query", !open, query(executions, Executions.ListExecutions)},
@@ -176,10 +180,52 @@ func getVersion(s Workflows, r *request) (answer, error) {
 	return ok(a), err
 }
 
+func listAliases(s Workflows, r *request) (answer, error) {
+	var p wire.WorkflowPath
+	if err := r.read(&p, nil, nil); err != nil {
+		return answer{}, err
+	}
+	a, err := s.ListAliases(r.Context(), r.call, p.Name)
+	return ok(a), err
+}
+
+func getAlias(s Workflows, r *request) (answer, error) {
+	var p wire.AliasPath
+	if err := r.read(&p, nil, nil); err != nil {
+		return answer{}, err
+	}
+	a, err := s.GetAlias(r.Context(), r.call, p.Name, p.Alias)
+	return ok(a), err
+}
+
+func setAlias(s Workflows, r *request) (answer, error) {
+	var (
+		p wire.AliasPath
+		q wire.AliasRequest
+	)
+	if err := r.read(&p, nil, &q); err != nil {
+		return answer{}, err
+	}
+	a, created, err := s.SetAlias(r.Context(), r.call, p.Name, p.Alias, q)
+	return createdIf(created, a), err
+}
+
+func deleteAlias(s Workflows, r *request) (answer, error) {
+	var p wire.AliasPath
+	if err := r.read(&p, nil, nil); err != nil {
+		return answer{}, err
+	}
+	a, err := s.DeleteAlias(r.Context(), r.call, p.Name, p.Alias)
+	return ok(a), err
+}
+
 func start(s Executions, r *request) (answer, error) {
 	var q wire.StartRequest
 	if err := r.read(nil, nil, &q); err != nil {
 		return answer{}, err
+	}
+	if q.Alias != "" && q.Version != 0 {
+		return answer{}, wire.Invalid(wire.Detail{Field: "version", Rule: "alone", Message: "does not go with an alias"})
 	}
 	a, created, err := s.Start(r.Context(), r.call, q)
 	return createdIf(created, a), err

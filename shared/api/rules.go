@@ -32,6 +32,7 @@ type form struct {
 
 var (
 	nameForm  = &form{"name", "1 to 80 characters without white space, control characters and < > { } [ ] ? * \" # % \\ ^ | ~ ` $ & , ; : /", isName}
+	aliasForm = &form{"alias", "a name that is no number: " + nameForm.says, func(s string) bool { return isName(s) && definition.CheckAlias(s) == nil }}
 	labelForm = &form{"label", "1 to 128 characters without control characters", isLabel}
 	idForm    = &form{"id", "1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", isID}
 	langForm  = &form{"language", "1 to 40 of a-z, 0-9, '+', '#', '.', '_' and '-'", isLanguage}
@@ -104,6 +105,8 @@ func parseRules(tag string) rules {
 			r.max, r.hasMax = mustInt(arg), true
 		case "name":
 			r.form = nameForm
+		case "alias":
+			r.form = aliasForm
 		case "label":
 			r.form = labelForm
 		case "id":

@@ -132,6 +132,26 @@ func (s *stub) GetWorkflow(ctx context.Context, c auth.Call, name string, versio
 	return wire.Workflow{Name: name}, s.err
 }
 
+func (s *stub) SetAlias(ctx context.Context, c auth.Call, workflow, alias string, q wire.AliasRequest) (wire.Alias, bool, error) {
+	s.note(ctx, "SetAlias", c, workflow, alias, q)
+	return wire.Alias{Alias: alias}, s.created, s.err
+}
+
+func (s *stub) ListAliases(ctx context.Context, c auth.Call, workflow string) (wire.AliasList, error) {
+	s.note(ctx, "ListAliases", c, workflow)
+	return wire.AliasList{Aliases: []wire.Alias{}}, s.err
+}
+
+func (s *stub) GetAlias(ctx context.Context, c auth.Call, workflow, alias string) (wire.Alias, error) {
+	s.note(ctx, "GetAlias", c, workflow, alias)
+	return wire.Alias{Alias: alias}, s.err
+}
+
+func (s *stub) DeleteAlias(ctx context.Context, c auth.Call, workflow, alias string) (wire.Alias, error) {
+	s.note(ctx, "DeleteAlias", c, workflow, alias)
+	return wire.Alias{Alias: alias}, s.err
+}
+
 func (s *stub) ListQueues(ctx context.Context, c auth.Call) (wire.QueueList, error) {
 	s.note(ctx, "ListQueues", c)
 	return wire.QueueList{Queues: []wire.Queue{}}, s.err

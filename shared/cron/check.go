@@ -169,6 +169,18 @@ func (c *checker) limits(d *Definition) {
 	c.span("retention_ms", d.Retention, minRetention, schedule.MaxDuration)
 }
 
+func (c *checker) alias(w *wire.WorkflowTarget) {
+	if w.Alias == "" {
+		return
+	}
+	if err := definition.CheckAlias(w.Alias); err != nil {
+		c.fault("target.workflow.alias", schedule.CodeSyntax, "%v", err)
+	}
+	if w.Version != 0 {
+		c.fault("target.workflow.alias", schedule.CodeSyntax, "it does not go with a version")
+	}
+}
+
 func (c *checker) target(d *Definition) {
 	t := d.Target
 	given := 0
@@ -178,6 +190,7 @@ func (c *checker) target(d *Definition) {
 			c.fault("target.workflow.name", schedule.CodeSyntax, "%v", err)
 		}
 		c.number("target.workflow.version", count(w.Version), 0, 1<<31-1)
+		c.alias(w)
 	}
 	if h := t.HTTP; h != nil {
 		given++

@@ -176,9 +176,9 @@ func deferred(x store.ClaimedRun, reason string) store.RunEnd {
 // open asks for the execution of a workflow target.
 func (a *attempt) open() *Opening {
 	t := a.definition.Target.Workflow
-	version := int(t.Version)
-	if version == 0 {
-		version = a.WorkflowVersion // a retry runs what the first try ran
+	version, alias := int(t.Version), t.Alias
+	if version == 0 && a.WorkflowVersion != 0 { // a retry runs what the first try ran
+		version, alias = a.WorkflowVersion, ""
 	}
 	return &Opening{
 		Call: auth.Call{
@@ -186,7 +186,7 @@ func (a *attempt) open() *Opening {
 			RequestID: "occurrence-" + strconv.FormatInt(int64(a.Occurrence), 10), TraceParent: a.start.Context,
 		},
 		Request: wire.StartRequest{
-			Workflow: t.Name, Version: version, Input: a.input(), Name: a.executionName(), TimeoutMS: a.definition.Timeout.Milliseconds(),
+			Workflow: t.Name, Version: version, Alias: alias, Input: a.input(), Name: a.executionName(), TimeoutMS: a.definition.Timeout.Milliseconds(),
 		},
 		Occurrence: history.Occurrence{
 			ID: a.Occurrence, Schedule: a.Name, Instant: history.TimeOf(a.Instant), Trigger: a.Trigger, Retry: a.Retry, Token: a.Token,

@@ -47,11 +47,14 @@ func (d *decider) startChild(v *history.Visit, st *definition.State, ev history.
 	}
 	var of *Workflow
 	if f.code == "" {
-		var known bool
-		if of, known = d.workflow(spec.of); !known {
+		name, known := spec.name, false
+		if name == "" {
+			name = d.draw.UUID()
+		}
+		if of, known = d.workflow(spec.of, name); !known {
 			return
 		}
-		ev.Name, f = d.childName(spec, of)
+		ev.Name, f = d.childName(spec, of, name)
 	}
 	d.touch(v)
 	ev.Text = d.s.Shorten(&ev, d.text(work))
@@ -134,28 +137,24 @@ func (d *decider) childSpec(st *definition.State, work expr.Value) (childSpec, f
 	return spec, failure{}
 }
 
-// childName gives the name of a child, or why it cannot be started.
-func (d *decider) childName(spec childSpec, of *Workflow) (string, failure) {
+// childName gives the name of a child again, or why it cannot be started.
+func (d *decider) childName(spec childSpec, of *Workflow, name string) (string, failure) {
 	switch {
 	case of == nil:
 		return "", failure{code: noWorkflow, cause: MissingWorkflow(spec.of)}
 	case spec.name == "":
-		return d.draw.UUID(), failure{}
-	case definition.CheckName(spec.name) != nil:
-		return "", failure{code: invalidName, cause: "Invalid Name: '" + clip(spec.name, maxCode) + "'"}
-	case d.nameTaken(spec.name):
-		return "", failure{code: nameTaken, cause: TakenName(spec.name)}
+		return name, failure{}
+	case definition.CheckName(name) != nil:
+		return "", failure{code: invalidName, cause: "Invalid Name: '" + clip(name, maxCode) + "'"}
+	case d.nameTaken(name):
+		return "", failure{code: nameTaken, cause: TakenName(name)}
 	}
-	return spec.name, failure{}
+	return name, failure{}
 }
 
 // MissingWorkflow is the cause of a Task's failure whose workflow is not there.
 func MissingWorkflow(of history.WorkflowRef) string {
-	name := of.Name
-	if of.Version > 0 {
-		name = fmt.Sprintf("%s@%d", name, of.Version)
-	}
-	return "State Machine Does Not Exist: '" + name + "'"
+	return "State Machine Does Not Exist: '" + of.String() + "'"
 }
 
 // TakenName is the cause of a Task's failure whose execution has a name that another one has.

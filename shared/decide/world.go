@@ -26,6 +26,8 @@ type Answer struct {
 	Known bool
 	// Workflow is nil where there is no such workflow.
 	Workflow *Workflow
+	// Routes are the versions that an alias stands for; Workflow is nil with them.
+	Routes history.Routes
 }
 
 // Workflow is a published version.
@@ -40,19 +42,27 @@ type Workflow struct {
 // stall stops the turn for want of something.
 func (d *decider) stall() { d.t.Stalled = true }
 
-// workflow finds a workflow; false where the turn has to stop because nobody knows yet whether it exists.
-func (d *decider) workflow(ref history.WorkflowRef) (*Workflow, bool) {
+// workflow finds the workflow of an execution of the name; false where the turn has to stop because nobody knows yet whether it
+// exists.
+func (d *decider) workflow(ref history.WorkflowRef, name string) (*Workflow, bool) {
+	a, known := d.ask(ref)
+	if known && a.Routes != nil {
+		a, known = d.ask(history.WorkflowRef{Name: ref.Name, Version: a.Routes.Version(name)})
+	}
+	return a.Workflow, known
+}
+
+func (d *decider) ask(ref history.WorkflowRef) (Answer, bool) {
 	if d.world.Execution == 0 || d.world.Workflow == nil {
 		d.stall()
-		return nil, false
+		return Answer{}, false
 	}
 	a := d.world.Workflow(ref)
 	if !a.Known {
 		d.stall()
 		d.t.Wants = append(d.t.Wants, ref)
-		return nil, false
 	}
-	return a.Workflow, true
+	return a, a.Known
 }
 
 // token makes the token of the unit's next attempt, or of the open one.

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -40,11 +41,12 @@ func CheckName(name string) error {
 
 var (
 	activityARN = regexp.MustCompile(`^arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:activity:(.+)$`)
-	machineARN  = regexp.MustCompile(`^arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:stateMachine:([^:]+)(?::([0-9]+))?$`)
+	machineARN  = regexp.MustCompile(`^arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:stateMachine:([^:]+)(?::([^:]+))?$`)
 	functionARN = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9$_-]+)?$`)
 	serviceARN  = regexp.MustCompile(`^arn:aws[a-z-]*:states:[a-z0-9-]*:[0-9]*:([a-z0-9-]+:[A-Za-z0-9:]+?)(\.sync|\.sync:2|\.waitForTaskToken)?$`)
 	languages   = regexp.MustCompile(`^[a-z0-9][a-z0-9+#._-]{0,39}$`)
 	versions    = regexp.MustCompile(`^[1-9][0-9]*$`)
+	digits      = regexp.MustCompile(`^[0-9]+$`)
 )
 
 // ParseResource reads the Resource of a Task. The error says what is wrong in
@@ -118,8 +120,19 @@ func parseContract(text string) (history.Contract, error) {
 	return c, nil
 }
 
-// parseWorkflow reads NAME or NAME@VERSION; without a version it is the newest.
+// CheckAlias tells what is wrong with the name of an alias; nil where it is right. A number would be taken for a version.
+func CheckAlias(name string) error {
+	if digits.MatchString(name) {
+		return fmt.Errorf("an alias is no number")
+	}
+	return CheckName(name)
+}
+
+// parseWorkflow reads NAME, NAME@VERSION or NAME:ALIAS; the first is the newest version.
 func parseWorkflow(text string) (history.WorkflowRef, error) {
+	if name, alias, ok := strings.Cut(text, ":"); ok {
+		return history.WorkflowRef{Name: name, Alias: alias}, cmp.Or(CheckName(name), CheckAlias(alias))
+	}
 	c, err := parseContract(text)
 	if !strings.Contains(text, "@") {
 		c.Version = 0
@@ -127,17 +140,20 @@ func parseWorkflow(text string) (history.WorkflowRef, error) {
 	return history.WorkflowRef{Name: c.Task, Version: c.Version}, err
 }
 
-// ParseWorkflow reads how the Arguments or Parameters of a Task name what a child runs: NAME or NAME@VERSION, or the ARN
-// of a state machine, with a version or without.
+// ParseWorkflow reads how the Arguments or Parameters of a Task name what a child runs: NAME, NAME@VERSION or NAME:ALIAS, or the
+// ARN of a state machine, with a version, with an alias or with neither.
 func ParseWorkflow(text string) (history.WorkflowRef, error) {
 	m := machineARN.FindStringSubmatch(text)
 	if m == nil {
 		return parseWorkflow(text)
 	}
-	if m[2] != "" {
+	switch {
+	case m[2] == "":
+		return parseWorkflow(m[1])
+	case digits.MatchString(m[2]):
 		return parseWorkflow(m[1] + "@" + m[2])
 	}
-	return parseWorkflow(m[1])
+	return parseWorkflow(m[1] + ":" + m[2])
 }
 
 // arn reads the forms that AWS tools accept.

@@ -19,6 +19,7 @@ type noThing struct {
 var (
 	noNamespace = noThing{wire.NamespaceNotFound, "namespace"}
 	noWorkflow  = noThing{wire.WorkflowNotFound, "workflow"}
+	noAlias     = noThing{wire.AliasNotFound, "alias"}
 	noExecution = noThing{wire.ExecutionNotFound, "execution"}
 	noSession   = noThing{wire.SessionNotFound, "session"}
 )

@@ -52,6 +52,10 @@ type workflowStore interface {
 	Definition(ctx context.Context, ns history.NamespaceID, name string, version int) (store.Definition, history.Time, error)
 	Versions(ctx context.Context, ns history.NamespaceID, name string) ([]int, error)
 	Workflows(ctx context.Context, ns history.NamespaceID, after string, limit int) ([]store.Definition, error)
+	SetAlias(ctx context.Context, a store.Alias) (store.Alias, bool, error)
+	Alias(ctx context.Context, ns history.NamespaceID, workflow, name string) (store.Alias, error)
+	Aliases(ctx context.Context, ns history.NamespaceID, workflow string) ([]store.Alias, error)
+	DeleteAlias(ctx context.Context, ns history.NamespaceID, workflow, name string) (store.Alias, error)
 }
 
 type executionStore interface {

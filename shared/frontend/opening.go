@@ -9,11 +9,11 @@ import (
 	"github.com/orrery-dev/orrery/shared/store"
 )
 
-// workflowRef names a version of a workflow, 0 for the newest.
-type workflowRef struct {
+// wanted is what a look for a version asks for. Execution is set where it decides, for an alias.
+type wanted struct {
 	namespace history.NamespaceID
-	name      string
-	version   int
+	of        history.WorkflowRef
+	execution string
 }
 
 // found is what a look for a version gave.
@@ -26,7 +26,7 @@ type found struct {
 // Open makes the first turns of executions that occurrences of schedules start. Each version of a workflow is read once.
 func (f *Frontend) Open(ctx context.Context, list []*cron.Opening) {
 	cl, err := f.settings(ctx)
-	definitions := map[workflowRef]found{}
+	definitions := map[wanted]found{}
 	for _, o := range list {
 		if o.Err = err; err == nil {
 			o.Err = f.open(ctx, cl, o, definitions)
@@ -34,19 +34,23 @@ func (f *Frontend) Open(ctx context.Context, list []*cron.Opening) {
 	}
 }
 
-func (f *Frontend) open(ctx context.Context, cl *cluster, o *cron.Opening, definitions map[workflowRef]found) error {
+func (f *Frontend) open(ctx context.Context, cl *cluster, o *cron.Opening, definitions map[wanted]found) error {
 	ns, err := f.namespace(ctx, o.Call)
 	if err != nil {
 		return err
 	}
-	ref := workflowRef{ns, o.Request.Workflow, o.Request.Version}
-	x, ok := definitions[ref]
+	q := &o.Request
+	w := wanted{ns, history.WorkflowRef{Name: q.Workflow, Version: q.Version, Alias: q.Alias}, ""}
+	if q.Alias != "" {
+		w.execution = q.Name
+	}
+	x, ok := definitions[w]
 	if !ok {
-		x.definition, x.now, x.err = f.store.Definition(ctx, ns, ref.name, ref.version)
-		definitions[ref] = x
+		x.definition, x.now, x.err = f.version(ctx, w.of, ns, w.execution)
+		definitions[w] = x
 	}
 	if x.err != nil {
-		return notFound(x.err, noWorkflow, workflowName(ref.name, ref.version))
+		return x.err
 	}
 	if o.Item, err = f.firstTurn(o.Call, o.Request, x.definition, x.now, cl.Behaviour, &o.Occurrence); err != nil {
 		return err

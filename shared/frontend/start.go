@@ -43,9 +43,10 @@ func (f *Frontend) begin(ctx context.Context, c auth.Call, q wire.StartRequest) 
 	if err != nil {
 		return wire.Execution{}, false, err
 	}
-	def, now, err := f.store.Definition(ctx, ns, q.Workflow, q.Version)
+	q.Name = executionName(c, q)
+	def, now, err := f.version(ctx, history.WorkflowRef{Name: q.Workflow, Version: q.Version, Alias: q.Alias}, ns, q.Name)
 	if err != nil {
-		return wire.Execution{}, false, notFound(err, noWorkflow, workflowName(q.Workflow, q.Version))
+		return wire.Execution{}, false, err
 	}
 	item, err := f.firstTurn(c, q, def, now, cl.Behaviour, nil)
 	if err != nil {
@@ -62,7 +63,7 @@ func (f *Frontend) begin(ctx context.Context, c auth.Call, q wire.StartRequest) 
 	return startedAs(q, item, def, s)
 }
 
-// firstTurn decides the first turn of the execution that q asks for, o is what a schedule asks for it for. Namespace, partition
+// firstTurn decides the first turn of the execution that q asks for by its name, o is what a schedule asks for it for. Namespace, partition
 // and epoch of the item are left to the caller. behaviour is the cluster's level: a process that knows a higher one writes at the
 // cluster's.
 func (f *Frontend) firstTurn(
@@ -72,9 +73,8 @@ func (f *Frontend) firstTurn(
 	if err != nil {
 		return store.Item{}, err
 	}
-	name := executionName(c, q)
 	_, turn, err := decide.Start(machine, 0, history.Start{
-		Namespace: c.Namespace, Name: name, Workflow: def.Name, Version: def.Version, Hash: def.Hash, Input: q.Input,
+		Namespace: c.Namespace, Name: q.Name, Workflow: def.Name, Version: def.Version, Hash: def.Hash, Input: q.Input,
 		Behaviour: min(behaviour, history.BehaviourLevel), Timeout: q.TimeoutMS, RequestID: c.RequestID,
 		Trace: c.TraceParent, Occurrence: o, Seed: rand.Uint64(),
 	}, now)
@@ -83,9 +83,9 @@ func (f *Frontend) firstTurn(
 	case errors.As(err, &unfit):
 		return store.Item{}, unfitInput(unfit.Faults)
 	case err != nil:
-		return store.Item{}, failed("decide the first turn of "+name, err)
+		return store.Item{}, failed("decide the first turn of "+q.Name, err)
 	}
-	n := &store.NewExecution{Name: name, Definition: def.ID, InputHash: inputHash(q), Trace: c.TraceParent}
+	n := &store.NewExecution{Name: q.Name, Definition: def.ID, InputHash: inputHash(q), Trace: c.TraceParent}
 	if o != nil {
 		n.Occurrence, n.Token = o.ID, o.Token
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 
 	"github.com/orrery-dev/orrery/shared/auth"
 	"github.com/orrery-dev/orrery/shared/definition"
+	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
 	"github.com/orrery-dev/orrery/shared/wire"
 )
@@ -83,7 +83,7 @@ func (f *Frontend) GetWorkflow(ctx context.Context, c auth.Call, name string, ve
 	}
 	d, _, err := f.store.Definition(ctx, ns, name, version)
 	if err != nil {
-		return wire.Workflow{}, notFound(err, noWorkflow, workflowName(name, version))
+		return wire.Workflow{}, notFound(err, noWorkflow, history.WorkflowRef{Name: name, Version: version}.String())
 	}
 	w := workflowOf(d)
 	w.Document = d.Document
@@ -118,11 +118,4 @@ func (f *Frontend) ListWorkflows(ctx context.Context, c auth.Call, q wire.PageQu
 
 func workflowOf(d store.Definition) wire.Workflow {
 	return wire.Workflow{Name: d.Name, Version: d.Version, Hash: d.Hash, Strict: d.Strict, PublishedAt: d.PublishedAt.Time()}
-}
-
-func workflowName(name string, version int) string {
-	if version == 0 {
-		return name
-	}
-	return name + "@" + strconv.Itoa(version)
 }

@@ -45,7 +45,7 @@ func (v *Visit) Child() (name string, of WorkflowRef, ok bool) {
 	if v.phase != PhaseOpen || v.unit.kind != ChildUnit {
 		return "", WorkflowRef{}, false
 	}
-	return v.unit.child, WorkflowRef{v.unit.workflow, v.unit.version}, true
+	return v.unit.child, WorkflowRef{Name: v.unit.workflow, Version: v.unit.version}, true
 }
 
 // ScheduledAt is when the attempt began.

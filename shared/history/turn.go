@@ -1,5 +1,7 @@
 package history
 
+import "strconv"
+
 // A Turn is one decision and everything that it makes. The decider fills it, the store writes it in one transaction,
 // and neither knows the other.
 //
@@ -52,10 +54,22 @@ type Turn struct {
 	Wants   []WorkflowRef
 }
 
-// WorkflowRef names a published version of a workflow; version 0 is the newest.
+// WorkflowRef names a published version of a workflow, or an alias; with neither it is the newest.
 type WorkflowRef struct {
 	Name    string
 	Version int
+	Alias   string
+}
+
+// String is the form in which a document names it.
+func (r WorkflowRef) String() string {
+	switch {
+	case r.Alias != "":
+		return r.Name + ":" + r.Alias
+	case r.Version > 0:
+		return r.Name + "@" + strconv.Itoa(r.Version)
+	}
+	return r.Name
 }
 
 // Child is an execution to start.

@@ -21,7 +21,8 @@ import (
 type definitions struct {
 	mu         sync.Mutex
 	kept       map[definitionKey]store.Definition
-	bytes      int // of the documents in kept
+	aliases    map[aliasKey]store.Alias // forgotten with what is the newest
+	bytes      int                      // of the documents in kept
 	lines      map[definitionKey]*readLine
 	listening  bool  // bells are heard
 	generation int64 // as the heartbeat told last
@@ -32,6 +33,11 @@ type definitionKey struct {
 	namespace history.NamespaceID
 	name      string
 	version   int // zero for the newest
+}
+
+type aliasKey struct {
+	namespace      history.NamespaceID
+	workflow, name string
 }
 
 // readLine is one key that is being read; next is what comes after that, nil while nobody waits for it.
@@ -48,12 +54,16 @@ type reading struct {
 const (
 	// keptBytes bounds the documents that are kept; beyond it, keeping begins anew.
 	keptBytes = 16 << 20
+	// keptAliases bounds the aliases that are kept.
+	keptAliases = 10_000
 	// readTime bounds a shared read, which does not end with its first caller.
 	readTime = 5 * time.Second
 )
 
 func newDefinitions() *definitions {
-	return &definitions{kept: map[definitionKey]store.Definition{}, lines: map[definitionKey]*readLine{}}
+	return &definitions{
+		kept: map[definitionKey]store.Definition{}, aliases: map[aliasKey]store.Alias{}, lines: map[definitionKey]*readLine{},
+	}
 }
 
 // Definition reads one version, 0 for the newest, with the database's time.
@@ -81,6 +91,36 @@ func (s local) Publish(ctx context.Context, x store.Definition) (store.Definitio
 	return x, created, err
 }
 
+// Alias reads an alias. It is kept like the newest version of a workflow.
+func (s local) Alias(ctx context.Context, ns history.NamespaceID, workflow, name string) (store.Alias, error) {
+	d, key := s.node.definitions, aliasKey{ns, workflow, name}
+	if s.node.notReady() == "" {
+		if a, ok := d.alias(key); ok {
+			return a, nil
+		}
+	}
+	age := d.now()
+	a, err := s.Store.Alias(ctx, ns, workflow, name)
+	if err == nil {
+		d.keepAlias(key, a, age)
+	}
+	return a, err
+}
+
+// SetAlias makes or changes an alias. What this node starts from now on sees it.
+func (s local) SetAlias(ctx context.Context, a store.Alias) (store.Alias, bool, error) {
+	a, created, err := s.Store.SetAlias(ctx, a)
+	s.node.definitions.published()
+	return a, created, err
+}
+
+// DeleteAlias takes an alias away, for this node at once.
+func (s local) DeleteAlias(ctx context.Context, ns history.NamespaceID, workflow, name string) (store.Alias, error) {
+	a, err := s.Store.DeleteAlias(ctx, ns, workflow, name)
+	s.node.definitions.published()
+	return a, err
+}
+
 // published forgets which versions are the newest.
 func (d *definitions) published() {
 	d.mu.Lock()
@@ -90,6 +130,7 @@ func (d *definitions) published() {
 
 func (d *definitions) forgetNewest() {
 	d.age++
+	clear(d.aliases)
 	for key, x := range d.kept {
 		if key.version == 0 {
 			d.bytes -= len(x.Document)
@@ -121,6 +162,32 @@ func (d *definitions) get(key definitionKey) (store.Definition, bool) {
 	defer d.mu.Unlock()
 	x, ok := d.kept[key]
 	return x, ok
+}
+
+func (d *definitions) alias(key aliasKey) (store.Alias, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a, ok := d.aliases[key]
+	return a, ok
+}
+
+func (d *definitions) now() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.age
+}
+
+// keepAlias keeps what a read has found that began at the given age.
+func (d *definitions) keepAlias(key aliasKey, a store.Alias, age int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if age != d.age || !d.listening {
+		return
+	}
+	if len(d.aliases) >= keptAliases {
+		clear(d.aliases)
+	}
+	d.aliases[key] = a
 }
 
 // join gives the read of the key that has not begun yet.

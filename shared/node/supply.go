@@ -39,6 +39,10 @@ func (l *loop) workflow(e *execution, ref history.WorkflowRef) decide.Answer {
 	if a, ok := e.supplied[ref]; ok {
 		return a
 	}
+	if ref.Alias != "" {
+		a, ok := l.node.definitions.alias(aliasKey{e.namespace, ref.Name, ref.Alias})
+		return decide.Answer{Known: ok, Routes: a.Routes}
+	}
 	d, ok := l.node.definitions.get(definitionKey{e.namespace, ref.Name, ref.Version})
 	if !ok {
 		return decide.Answer{}
@@ -67,7 +71,7 @@ func (l *loop) supply(e *execution, wants []history.WorkflowRef) {
 		m.err = l.node.learnCluster(ctx)
 		for _, ref := range wants {
 			if m.err == nil {
-				m.answers[ref], m.err = l.node.find(ctx, e.namespace, ref)
+				m.err = l.node.find(ctx, e.namespace, ref, m.answers)
 			}
 		}
 		return m
@@ -86,20 +90,39 @@ func (n *Node) learnCluster(ctx context.Context) error {
 	return err
 }
 
-// find reads a published workflow. That there is none is an answer too.
-func (n *Node) find(ctx context.Context, ns history.NamespaceID, ref history.WorkflowRef) (decide.Answer, error) {
+// find reads a published workflow into answers, all versions of an alias. That there is none is an answer too.
+func (n *Node) find(ctx context.Context, ns history.NamespaceID, ref history.WorkflowRef, answers map[history.WorkflowRef]decide.Answer) error {
+	if ref.Alias != "" {
+		return n.findAlias(ctx, ns, ref, answers)
+	}
 	d, _, err := local{n.store, n}.Definition(ctx, ns, ref.Name, ref.Version)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return decide.Answer{Known: true}, nil
+		answers[ref] = decide.Answer{Known: true}
+		return nil
 	case err != nil:
-		return decide.Answer{}, err
+		return err
 	}
 	machine, err := n.machines.get(ctx, d.ID)
 	if err != nil {
-		return decide.Answer{}, err
+		return err
 	}
-	return answerOf(d, machine), nil
+	answers[ref] = answerOf(d, machine)
+	return nil
+}
+
+func (n *Node) findAlias(ctx context.Context, ns history.NamespaceID, ref history.WorkflowRef, answers map[history.WorkflowRef]decide.Answer) error {
+	a, err := local{n.store, n}.Alias(ctx, ns, ref.Name, ref.Alias)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	answers[ref] = decide.Answer{Known: true, Routes: a.Routes}
+	for _, r := range a.Routes {
+		if err := n.find(ctx, ns, history.WorkflowRef{Name: ref.Name, Version: r.Version}, answers); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // supplied is what was read for a decision.

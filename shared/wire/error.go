@@ -26,6 +26,7 @@ const (
 	RouteNotFound      Code = "ROUTE_NOT_FOUND"
 	NamespaceNotFound  Code = "NAMESPACE_NOT_FOUND"
 	WorkflowNotFound   Code = "WORKFLOW_NOT_FOUND"
+	AliasNotFound      Code = "ALIAS_NOT_FOUND"
 	ExecutionNotFound  Code = "EXECUTION_NOT_FOUND"
 	ScheduleNotFound   Code = "SCHEDULE_NOT_FOUND"
 	OccurrenceNotFound Code = "OCCURRENCE_NOT_FOUND"
@@ -79,6 +80,7 @@ var statuses = map[Code]int{
 	RouteNotFound:      http.StatusNotFound,
 	NamespaceNotFound:  http.StatusNotFound,
 	WorkflowNotFound:   http.StatusNotFound,
+	AliasNotFound:      http.StatusNotFound,
 	ExecutionNotFound:  http.StatusNotFound,
 	ScheduleNotFound:   http.StatusNotFound,
 	OccurrenceNotFound: http.StatusNotFound,

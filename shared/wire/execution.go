@@ -8,8 +8,10 @@ import (
 // StartRequest is the body of POST /v1/executions.
 type StartRequest struct {
 	Workflow string `json:"workflow" check:"required,name"`
-	// Version pins a version; left out, it is the newest.
+	// Version pins a version; left out, it is the newest, or the one that Alias stands for.
 	Version int `json:"version,omitempty" check:"min=1,max=2147483647"`
+	// Alias takes the version that an alias of the workflow has for this execution. It does not go with Version.
+	Alias string `json:"alias,omitempty" check:"alias"`
 	// Input is any JSON; {} when left out.
 	Input json.RawMessage `json:"input,omitempty" check:"payload,default={}"`
 	// Name is the id of the execution, unique in its namespace; left out, a UUIDv7. The same name with the same workflow

@@ -100,6 +100,8 @@ type WorkflowTarget struct {
 	Name string `json:"name"`
 	// Version pins a version; left out, it is the newest when the occurrence is first started.
 	Version int64 `json:"version,omitempty"`
+	// Alias takes the version that an alias has for the occurrence when it is first started. It does not go with Version.
+	Alias string `json:"alias,omitempty"`
 }
 
 // HTTPTarget makes a request whose body is the input. An answer with a status from 200 to 299 is success. The host must be allowed

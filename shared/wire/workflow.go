@@ -64,3 +64,36 @@ type VersionPath struct {
 	Name    string `json:"name" check:"required,name"`
 	Version int    `json:"version" check:"required,min=1,max=2147483647"`
 }
+
+// AliasPath is the path of /v1/workflows/{name}/aliases/{alias}.
+type AliasPath struct {
+	Name  string `json:"name" check:"required,name"`
+	Alias string `json:"alias" check:"required,alias"`
+}
+
+// AliasRequest is the body of PUT /v1/workflows/{name}/aliases/{alias}.
+type AliasRequest struct {
+	// Versions are between which starts are split: from 1 to 10, each once, whose weights add up to 100.
+	Versions []AliasVersion `json:"versions" check:"required,min=1,max=10"`
+}
+
+// AliasVersion is a version for which an alias stands.
+type AliasVersion struct {
+	Version int `json:"version" check:"required,min=1,max=2147483647"`
+	// Weight is how many of a hundred executions start with it.
+	Weight int `json:"weight" check:"required,min=0,max=100"`
+}
+
+// Alias is a name for versions of a workflow. Which of them an execution starts with follows from its id.
+type Alias struct {
+	Workflow  string         `json:"workflow"`
+	Alias     string         `json:"alias"`
+	Versions  []AliasVersion `json:"versions"`
+	CreatedAt time.Time      `json:"created_at"`
+	UpdatedAt time.Time      `json:"updated_at"`
+}
+
+// AliasList answers GET /v1/workflows/{name}/aliases: by alias. A workflow has at most 100.
+type AliasList struct {
+	Aliases []Alias `json:"aliases"`
+}

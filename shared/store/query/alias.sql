@@ -1,0 +1,3 @@
+select a.namespace, a.workflow, a.name, a.versions, a.weights, a.created_at, a.updated_at
+from orrery.alias a
+where a.namespace = @namespace::integer and a.workflow = @workflow and a.name = @alias
