@@ -95,29 +95,39 @@ func TestKilledNode(t *testing.T) {
 	s.settled()
 	s.publish("mix", mixDocument)
 	s.publish("held", heldDocument)
-	l := newLedger()
+	l := newGatedLedger() // so that all are on their way at the kill, however slow their starts are
 	for id, url := range map[string]string{"of-node-1": s.Nodes[0].URL, "of-node-2": s.Nodes[1].URL, "of-functions": s.URL} {
 		w := worker.New(s.workerConfig(id, url))
 		l.handle(w, "mix.work")
 		s.work(w)
 	}
-	p := s.startProbes()
 	mix := s.mix(500)
-	s.start(mix)
+	var timers, others []starting
+	for i, x := range mix {
+		if i%4 == 2 {
+			timers = append(timers, x)
+		} else {
+			others = append(others, x)
+		}
+	}
+	s.start(others)
 	var signals sync.WaitGroup
 	for i := 1; i < 250; i += 4 { // half of those that wait for one
 		signals.Go(func() { s.signal(s.functions, mix[i].Name, i) })
 	}
 	signals.Wait()
+	s.start(timers)      // only now: most of them are to be due after the kill
+	p := s.startProbes() // only now: their sessions are to live until the kill
 	p.handOut()
 
-	if n := len(s.running()); n < 100 {
+	if n := len(s.running()); n < 500 {
 		t.Fatalf("only %d executions are on their way", n)
 	}
 	killed := s.now()
 	if err := s.Nodes[0].Kill(); err != nil {
 		t.Fatal(err)
 	}
+	close(l.gate)
 	for i := 253; i < 500; i += 4 {
 		signals.Go(func() { s.signal(s.nodes[1], mix[i].Name, i) })
 	}

@@ -12,11 +12,22 @@ import (
 // ledger is what workers note outside of the system, under the idempotency keys that they are given: one entry for each
 // time that they had the effect.
 type ledger struct {
+	gate    chan struct{} // while it is open as a channel, no task gets done
 	mu      sync.Mutex
 	entries map[string][]wire.Assignment
 }
 
-func newLedger() *ledger { return &ledger{entries: map[string][]wire.Assignment{}} }
+// newLedger gives a ledger of workers that do what they get at once.
+func newLedger() *ledger {
+	l := newGatedLedger()
+	close(l.gate)
+	return l
+}
+
+// newGatedLedger gives a ledger of workers that take tasks, but get none done before the gate is closed as a channel.
+func newGatedLedger() *ledger {
+	return &ledger{gate: make(chan struct{}), entries: map[string][]wire.Assignment{}}
+}
 
 func (l *ledger) note(a wire.Assignment) {
 	l.mu.Lock()
@@ -34,6 +45,11 @@ type workload struct {
 func (l *ledger) handle(w *worker.Worker, task string) {
 	worker.Handle(w, task, 1, func(ctx context.Context, t worker.Task, in workload) (int, error) {
 		l.note(t.Assignment)
+		select {
+		case <-l.gate:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
 		select {
 		case <-time.After(time.Duration(in.MS) * time.Millisecond):
 			return in.Echo, nil
