@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/api"
 	"github.com/orrery-dev/orrery/shared/auth"
+	"github.com/orrery-dev/orrery/shared/builtin"
 	"github.com/orrery-dev/orrery/shared/config"
+	"github.com/orrery-dev/orrery/shared/cron"
 	"github.com/orrery-dev/orrery/shared/frontend"
 	"github.com/orrery-dev/orrery/shared/node"
 	"github.com/orrery-dev/orrery/shared/store"
@@ -66,6 +69,11 @@ func start(ctx context.Context) error {
 	front := n.Frontend(frontend.Options{
 		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout, Version: telemetry.Version(),
 	})
+	runner, err := scheduler(ctx, c, db, front, log)
+	if err != nil {
+		return err
+	}
+	n.UseScheduler(runner)
 	handler := api.New(
 		api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Cluster: front, Readiness: n},
 		api.Options{Authenticator: callers, Log: log, MaxBody: c.MaxBody, MaxPayload: c.MaxPayload, Deadline: c.RequestTimeout})
@@ -75,4 +83,26 @@ func start(ctx context.Context) error {
 	}
 	log.Info("listening", telemetry.KeyAddress, listener.Addr().String())
 	return api.Serve(ctx, listener, handler, c.RequestTimeout, n.Run)
+}
+
+// scheduler makes what runs the schedules, with the calls to the outside that the settings allow.
+func scheduler(ctx context.Context, c config.Config, db cron.Store, open cron.Opener, log *slog.Logger) (*cron.Runner, error) {
+	o := cron.Options{
+		Claimant: c.NodeID, Workers: c.ScheduleWorkers, Lease: c.ScheduleLease, Heartbeat: c.ScheduleHeartbeat, Log: log,
+	}
+	allow, err := builtin.ParseAllow(c.HTTPAllow)
+	if err != nil {
+		return nil, err
+	}
+	if caller := builtin.NewHTTP(allow); caller != nil {
+		o.HTTP = caller
+	}
+	caller, err := builtin.NewLambda(ctx, c.LambdaAllow)
+	if err != nil {
+		return nil, err
+	}
+	if caller != nil {
+		o.Lambda = caller
+	}
+	return cron.New(db, open, o)
 }

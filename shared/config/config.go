@@ -36,6 +36,13 @@ type Config struct {
 	SessionTimeout    time.Duration
 	HeartbeatInterval time.Duration
 
+	// HTTPAllow and LambdaAllow list what the server itself may call; empty for nothing.
+	HTTPAllow, LambdaAllow string
+	// ScheduleWorkers is how many direct targets of schedules a process runs at once. They are renewed with each
+	// ScheduleHeartbeat, and lost after a ScheduleLease without.
+	ScheduleWorkers                  int
+	ScheduleLease, ScheduleHeartbeat time.Duration
+
 	// Memory bounds what loaded executions take in a node, in bytes, about.
 	Memory int64
 	// MaxBody and MaxPayload are in bytes.
@@ -139,6 +146,12 @@ func (c *Config) complete(p Program) []error {
 	}
 	if c.HeartbeatInterval == 0 {
 		c.HeartbeatInterval = c.SessionTimeout / 6
+	}
+	if c.ScheduleHeartbeat == 0 {
+		c.ScheduleHeartbeat = c.ScheduleLease / 4
+	}
+	if c.ScheduleLease < 3*c.ScheduleHeartbeat {
+		faults = append(faults, fmt.Errorf("ORRERY_SCHEDULE_LEASE: must be at least three times ORRERY_SCHEDULE_HEARTBEAT (%s)", c.ScheduleHeartbeat))
 	}
 	if c.SessionTimeout < 3*c.HeartbeatInterval {
 		faults = append(faults, fmt.Errorf("ORRERY_SESSION_TIMEOUT: must be at least three times ORRERY_HEARTBEAT_INTERVAL (%s)", c.HeartbeatInterval))

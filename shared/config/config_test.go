@@ -32,6 +32,7 @@ func TestDefaults(t *testing.T) {
 		DatabaseURL: "postgres://db/o", DirectURL: "postgres://db/o", PoolSize: 8,
 		Listen: "127.0.0.1:8080", Address: "127.0.0.1:8080",
 		NodeTimeout: 5 * time.Second, SessionTimeout: 30 * time.Second, HeartbeatInterval: 5 * time.Second,
+		ScheduleWorkers: 8, ScheduleLease: time.Minute, ScheduleHeartbeat: 15 * time.Second,
 		Memory: 128 << 20, MaxBody: 1 << 20, MaxPayload: 256 << 10, RequestTimeout: 30 * time.Second, LogLevel: slog.LevelInfo,
 	}
 	if c != want {
@@ -69,9 +70,11 @@ func TestAllFaultsTogether(t *testing.T) {
 }
 
 func TestSettingsAgainstEachOther(t *testing.T) {
-	vars := env("DATABASE_URL", "x", "ORRERY_SESSION_TIMEOUT", "5s", "ORRERY_HEARTBEAT_INTERVAL", "2s", "ORRERY_MAX_PAYLOAD", "2000000")
+	vars := env("DATABASE_URL", "x", "ORRERY_SESSION_TIMEOUT", "5s", "ORRERY_HEARTBEAT_INTERVAL", "2s", "ORRERY_MAX_PAYLOAD", "2000000",
+		"ORRERY_SCHEDULE_LEASE", "2s", "ORRERY_SCHEDULE_HEARTBEAT", "1s")
 	_, err := config.Load(config.Function, nil, vars, nil)
-	for _, part := range []string{"ORRERY_SESSION_TIMEOUT: must be at least three times", "ORRERY_MAX_PAYLOAD: must not be more"} {
+	for _, part := range []string{"ORRERY_SESSION_TIMEOUT: must be at least three times", "ORRERY_MAX_PAYLOAD: must not be more",
+		"ORRERY_SCHEDULE_LEASE: must be at least three times"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("the error lacks %q: %v", part, err)
 		}

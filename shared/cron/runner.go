@@ -90,6 +90,7 @@ func (r *Runner) Run(ctx context.Context, ready func() bool) {
 	for r.await(ctx, pause) {
 		if !ready() {
 			pause = mostRestless
+			r.DueIn(pause) // whoever has rung is not forgotten
 			continue
 		}
 		done, err := r.pass(ctx, unbounded)

@@ -33,6 +33,7 @@ type committer struct {
 	store historyStore
 	fence history.FenceNumber
 	log   *slog.Logger
+	freed func() // is told that occurrences of schedules may wait for keys that are free now
 }
 
 const (
@@ -116,6 +117,9 @@ func (c *committer) send(ctx context.Context, items []*item) error {
 	}
 	if done.BellsFailed != nil {
 		c.log.Warn("bells were not rung after a commit", telemetry.KeyError, done.BellsFailed)
+	}
+	if done.Wanted {
+		c.freed()
 	}
 	for i, it := range items {
 		it.outcome, it.started, it.born, it.debts = written, done.Started[i], done.Children[i], done.Debts

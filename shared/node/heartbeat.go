@@ -90,6 +90,7 @@ func (h *heartbeat) compose(now time.Time) store.Beat {
 	b := store.Beat{
 		Fence: h.fence, Node: h.node.config.ID, Bare: h.bare, Touched: h.node.contacts.take(now), Waiting: h.node.claims.waitedFor(now, h.node.polls.queues()),
 		Marks: &h.marks, InboxFrom: h.inbox.from(now), UnnoticedFrom: h.unnoticed.from(now),
+		ScheduleLevel: h.node.scheduler.Level(),
 	}
 	if now.Sub(h.wakeFull) < fullEvery {
 		b.WakeFrom = max(h.node.clock.now().Add(-wakeBehind), 0)

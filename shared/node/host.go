@@ -238,6 +238,10 @@ func (n *Node) Health() wire.Health {
 	if i := n.current.Load(); i != nil {
 		out.Node.Incarnation = i.id
 	}
+	if n.scheduler.Level() > 0 {
+		h := n.scheduler.Health()
+		out.Node.Scheduler = &h
+	}
 	return out
 }
 

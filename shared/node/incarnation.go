@@ -58,6 +58,7 @@ func (n *Node) serve(ctx context.Context, j store.Joined) error {
 	begin(&running, work, (&listener{n, i.fence, i.loop, n.log}).run)
 	begin(&running, work, (&upkeep{n, n.log}).run)
 	claimers.Go(func() { _ = i.claimer.run(claiming) })
+	claimers.Go(func() { n.scheduler.Run(claiming, func() bool { return n.notReady() == "" }) })
 
 	select {
 	case <-work.Done():
@@ -83,7 +84,7 @@ func (n *Node) incarnate(ctx context.Context, j store.Joined) *incarnation {
 	i.loop = newLoop(ctx, n, j.Fence)
 	i.owners = newOwners(n, j.Fence, i.loop)
 	i.loop.owners = i.owners
-	i.committer = &committer{store: n.store, fence: j.Fence, log: n.log}
+	i.committer = &committer{store: n.store, fence: j.Fence, log: n.log, freed: n.scheduler.Ring}
 	i.claimer = &claimer{node: n, fence: j.Fence, loop: i.loop, log: n.log}
 	i.heartbeat = &heartbeat{node: n, store: n.members, fence: j.Fence, log: n.log, pulsed: i.pulsed}
 	return i
@@ -98,6 +99,7 @@ func (i *incarnation) pulsed(p store.Pulse, read bool) {
 	newest(i.owners.pulses, p)
 	if read {
 		newest(i.loop.pulses, p)
+		i.node.scheduled(p)
 	}
 }
 
@@ -116,13 +118,15 @@ func (i *incarnation) commit(ctx context.Context) error {
 }
 
 // stop is the clean stop: not ready; claim nothing; answer open polls; commit what is in flight; release the partitions,
-// naming their new owners; leave. What does not fit into the time is left to the others to take.
+// naming their new owners; leave. What does not fit into the time is left to the others to take. Meanwhile the work of
+// schedules that runs here ends, or is ended.
 func (i *incarnation) stop(work context.Context, stopClaiming func()) {
 	n := i.node
 	n.stopping.Store(true)
 	ctx, cancel := context.WithTimeout(work, n.config.StopTimeout)
 	defer cancel()
 	stopClaiming()
+	defer n.drainSchedules()()
 	n.polls.closeAll()
 	drained := make(chan struct{})
 	if i.loop.send(ctx, drain{drained}) {

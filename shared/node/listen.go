@@ -46,6 +46,7 @@ func (x *listener) hear(b store.Bell) {
 		x.node.replies.rangAll()
 		x.loop.send(x.loop.ctx, belled{everything: true})
 		x.loop.owners.look()
+		x.node.scheduler.Ring()
 	case store.BellInbox:
 		x.loop.send(x.loop.ctx, belled{})
 	case store.BellTasks:
@@ -56,6 +57,8 @@ func (x *listener) hear(b store.Bell) {
 		x.node.replies.rang(b.Entry)
 	case store.BellDefinitions:
 		x.node.definitions.published()
+	case store.BellSchedules:
+		x.node.scheduler.Ring()
 	}
 }
 

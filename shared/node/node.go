@@ -31,6 +31,7 @@ type Node struct {
 	shared   atomic.Pointer[shared] // nil until a decision needed it
 
 	definitions *definitions
+	scheduler   Scheduler // set before Run
 
 	clock    clock
 	standing *standing
@@ -52,8 +53,8 @@ func New(c Config, s Store, m Membership) (*Node, error) {
 	n := &Node{
 		config: c, store: s, members: m, log: c.Log.With(telemetry.KeyNode, c.ID),
 		polls: newPolls(), claims: newClaims(), contacts: newContacts(), machines: newMachines(s),
-		definitions: newDefinitions(),
-		standing:    &standing{hole: c.NodeTimeout / 2},
+		definitions: newDefinitions(), scheduler: noScheduler{},
+		standing: &standing{hole: c.NodeTimeout / 2},
 	}
 	n.because("not started")
 	return n, nil

@@ -31,9 +31,10 @@ var caller = auth.Call{Namespace: "default", RequestID: "test"}
 
 // system is nodes over one real database.
 type system struct {
-	t   *testing.T
-	url string
-	db  *pgxpool.Pool // for looking
+	t         *testing.T
+	url       string
+	db        *pgxpool.Pool // for looking
+	scheduler func(*process) node.Scheduler
 }
 
 func newSystem(t *testing.T) *system {
@@ -108,6 +109,9 @@ func (s *system) begin(id string, change ...func(*node.Config)) *process {
 	}
 	p.node = n
 	p.Frontend = n.Frontend(frontend.Options{SessionTimeout: sessionTimeout, HeartbeatInterval: 500 * time.Millisecond, NodeTimeout: c.NodeTimeout})
+	if s.scheduler != nil {
+		n.UseScheduler(s.scheduler(p))
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- n.Run(ctx) }()

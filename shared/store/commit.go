@@ -76,6 +76,8 @@ type Committed struct {
 	Children map[int][]history.ExecutionID
 	// Debts are the numbers under which is noted what the items owe.
 	Debts []int64
+	// Wanted tells that occurrences of schedules may wait for keys that executions held which have ended.
+	Wanted bool
 	// BellsFailed is why the bells were not rung, nil when they were. The commit stands.
 	BellsFailed error
 }
@@ -126,7 +128,7 @@ func (s *Store) Commit(ctx context.Context, b Batch) (Committed, error) {
 	if err := p.run(ctx); err != nil {
 		return Committed{}, commitError(err, b.Items)
 	}
-	out := Committed{BellsFailed: p.after, Debts: w.debtNumbers()}
+	out := Committed{BellsFailed: p.after, Debts: w.debtNumbers(), Wanted: len(w.settled) > 0 && w.settled[0].Wanted}
 	if len(c.starts.items) == 0 {
 		return out, nil
 	}
@@ -191,6 +193,7 @@ func (p *pipeline) check(fence history.FenceNumber, items []Item) {
 type writes struct {
 	started []startedRow
 	debts   []debtRow
+	settled []settledRow
 }
 
 type debtRow struct{ ID int64 }
@@ -237,7 +240,7 @@ func (c *itemColumns) write(p *pipeline) *writes {
 		p.exec(leftoversSQL, args{"executions": c.endings, "now": p.store.now()})
 	}
 	if len(c.occurrences.occurrences) > 0 {
-		p.exec(settleRunsSQL, c.occurrences.args(p.store))
+		collect(p, settleRunsSQL, c.occurrences.args(p.store), &w.settled)
 	}
 	if len(c.owing) > 0 {
 		collect(p, debtSQL, args{"fence": int32(c.fence), "executions": c.owing}, &w.debts)

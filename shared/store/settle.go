@@ -39,6 +39,13 @@ type Settled struct {
 	Ended []history.OccurrenceID
 	// Paused are schedules that have failed once too often.
 	Paused []history.ScheduleID
+	// Wanted tells that occurrences may wait for keys that are free now.
+	Wanted bool
+}
+
+type settledRow struct {
+	Settled, Paused []int64
+	Wanted          bool
 }
 
 // SettleRuns ends claims and runs: occurrence, trace and key in one transaction. What is not under its claim any more is
@@ -48,13 +55,13 @@ func (s *Store) SettleRuns(ctx context.Context, ends []RunEnd) (Settled, error) 
 	for _, e := range ends {
 		c.add(e)
 	}
-	var rows []struct{ Settled, Paused []int64 }
+	var rows []settledRow
 	p := s.pipeline()
 	collect(p, settleRunsSQL, c.args(s), &rows)
 	if err := p.run(ctx); err != nil {
 		return Settled{}, fmt.Errorf("store: settle %d runs: %w", len(ends), translateWrite(err))
 	}
-	var out Settled
+	out := Settled{Wanted: rows[0].Wanted}
 	for _, id := range rows[0].Settled {
 		out.Ended = append(out.Ended, history.OccurrenceID(id))
 	}

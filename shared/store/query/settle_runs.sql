@@ -9,6 +9,8 @@
 --   released    its end was seen before it was done: it is claimed again at once
 --   deferred    it has not begun, and may later
 --   archived    its schedule is gone
+--
+-- It tells whether occurrences may wait for the keys that it frees.
 with given as (
     select *
     from unnest(@occurrences::bigint[], @claims::integer[], @executions::bigint[], @outcomes::text[], @reasons::text[],
@@ -107,6 +109,7 @@ freed as (
     set held = k.held - f.slots
     from (select namespace, key, count(*) as slots from ours where slot is not null group by namespace, key) f
     where k.namespace = f.namespace and k.key = f.key
+    returning k.wanted
 ),
 letters as (
     insert into orrery.dead_letter (occurrence, schedule, namespace, at, tries, reason)
@@ -141,7 +144,8 @@ noted as (
     where p.stops
 )
 select array(select occurrence from ours order by occurrence) as settled,
-       array(select id from paused where stops order by id) as paused
+       array(select id from paused where stops order by id) as paused,
+       exists (select from freed where wanted) as wanted
 from (
     select orrery.forbid('OR005', 'occurrences, keys or schedules are locked', array(
         select coalesce(m.execution, m.occurrence)

@@ -1,0 +1,149 @@
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/orrery-dev/orrery/shared/cron"
+	"github.com/orrery-dev/orrery/shared/node"
+	"github.com/orrery-dev/orrery/shared/schedule"
+	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/wire"
+)
+
+// endless is a host whose answers take until the caller gives up.
+type endless struct{ called chan string }
+
+func (e endless) Call(ctx context.Context, _, url string, _ http.Header, _ []byte) (int, []byte, error) {
+	e.called <- url
+	<-ctx.Done()
+	return 0, nil, context.Cause(ctx)
+}
+
+// scheduled is a system whose nodes run schedules, with a workflow whose executions take a tenth of a second. The heartbeats
+// are so rare that what happens soon happens without them.
+func scheduled(t *testing.T) (*system, *store.Store, endless) {
+	t.Helper()
+	s, e := newSystem(t), endless{make(chan string, 100)}
+	db := s.open(2, &tracer{})
+	s.scheduler = func(p *process) node.Scheduler {
+		r, err := cron.New(db, p.Frontend, cron.Options{HTTP: e, Drain: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	return s, db, e
+}
+
+func rarely(c *node.Config) { c.NodeTimeout, c.SessionTimeout, c.Heartbeat = time.Minute, time.Minute, 15*time.Second }
+
+// soon waits for less than the time between two rare heartbeats.
+func (s *system) soon(what string, holds func() bool) {
+	s.t.Helper()
+	begun := time.Now()
+	s.await(what, holds)
+	if d := time.Since(begun); d > 10*time.Second {
+		s.t.Errorf("%s took %v: it was found by a heartbeat only", what, d)
+	}
+}
+
+// schedule makes a schedule that has begun.
+func (s *system) schedule(db *store.Store, name string, w wire.ScheduleDefinition) {
+	s.t.Helper()
+	now := time.Now()
+	d, _, err := cron.Check(name, w, now, 1<<18)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	document, err := json.Marshal(w)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	x := store.Schedule{Namespace: 1, Name: name, Title: name, State: store.ScheduleActive, Document: document, Cursor: schedule.Begin(now)}
+	d.Row(&x)
+	p := d.Schedule.Plan(x.Cursor, now, schedule.Limits{Rows: 1})
+	x.Next, x.Wake, x.Zones = p.Next, p.Wake, p.Zones
+	if _, err := db.CreateSchedule(s.t.Context(), x, "test"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *system) trigger(db *store.Store, name string) {
+	s.t.Helper()
+	outcome, _, err := db.Trigger(s.t.Context(), store.Trigger{Namespace: 1, Schedule: name, Own: store.OverlapBufferAll})
+	if err != nil || outcome != store.TriggerCreated {
+		s.t.Fatalf("trigger %s: %s, %v", name, outcome, err)
+	}
+}
+
+const yearly = "0 0 1 1 *"
+
+// TestBellsRunSchedules: a trigger rings, and so does the end of an execution for what waits for its key.
+func TestBellsRunSchedules(t *testing.T) {
+	s, db, _ := scheduled(t)
+	p := s.run("a", rarely)
+	s.publish(p, "short", `{"StartAt":"Wait","States":{"Wait":{"Type":"Wait","Seconds":1,"End":true}}}`)
+	s.schedule(db, "short", wire.ScheduleDefinition{
+		Specs: []string{yearly}, Target: wire.ScheduleTarget{Workflow: &wire.WorkflowTarget{Name: "short"}},
+	})
+	for range 2 {
+		s.trigger(db, "short")
+	}
+	s.soon("two runs, one after the other", func() bool {
+		return s.count(`select count(*) from orrery.occurrence where status = 'completed'`) == 2
+	})
+	if n := s.count(`select count(*) from orrery.trace a join orrery.trace b on a.occurrence < b.occurrence
+		where a.started_at < b.ended_at and b.started_at < a.ended_at`); n != 0 {
+		t.Errorf("%d pairs of runs overlap", n)
+	}
+	if n := s.count(`select held from orrery.singleton`); n != 0 {
+		t.Errorf("%d slots of the key are held", n)
+	}
+	if h := p.node.Health().Node.Scheduler; h == nil || h.Started != 2 || len(h.Faults) > 0 {
+		t.Errorf("health says %+v", h)
+	}
+}
+
+// TestHeartbeatsRunSchedules: nobody rings, and the heartbeat finds what is due.
+func TestHeartbeatsRunSchedules(t *testing.T) {
+	s, db, _ := scheduled(t)
+	p := s.run("a")
+	s.publish(p, "short", `{"StartAt":"Pass","States":{"Pass":{"Type":"Pass","End":true}}}`)
+	s.schedule(db, "short", wire.ScheduleDefinition{
+		Specs: []string{yearly}, Target: wire.ScheduleTarget{Workflow: &wire.WorkflowTarget{Name: "short"}},
+	})
+	s.trigger(db, "short")
+	s.await("a run", func() bool { return s.count(`select count(*) from orrery.occurrence where status = 'completed'`) == 1 })
+	if _, err := s.db.Exec(t.Context(), `
+		update orrery.occurrence set status = 'pending', look_at = now(), ended_at = null, expires_at = null, retry = 1`); err != nil {
+		t.Fatal(err)
+	}
+	s.await("another run", func() bool { return s.count(`select count(*) from orrery.trace where status = 'completed'`) == 2 })
+}
+
+// TestCleanStopEndsRuns: a node that leaves gives back what it runs itself, so that another one has it at once.
+func TestCleanStopEndsRuns(t *testing.T) {
+	s, db, outside := scheduled(t)
+	a := s.run("a")
+	s.schedule(db, "call", wire.ScheduleDefinition{
+		Specs: []string{yearly}, Target: wire.ScheduleTarget{HTTP: &wire.HTTPTarget{URL: "http://outside/"}},
+	})
+	s.trigger(db, "call")
+	<-outside.called
+	if err := a.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.count(`select count(*) from orrery.occurrence o join orrery.trace t on t.occurrence = o.id
+		where o.status = 'pending' and o.slot is null and t.status = 'cancelled'`); n != 1 {
+		t.Error("the occurrence was not given back")
+	}
+	s.run("b")
+	<-outside.called
+	if n := s.count(`select attempt from orrery.occurrence where status = 'running'`); n != 2 {
+		t.Errorf("it runs for the %d. time, want the second", n)
+	}
+}
