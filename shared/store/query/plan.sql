@@ -1,5 +1,6 @@
 -- Writes what plans say: moves cursors from the values that were planned from, makes the occurrences, and counts what was
--- missed. Whoever is not where the plan began loses it: another planner, or an edit, was there. With strict that raises.
+-- missed. Whoever is not where the plan began loses it: another planner, or an edit, was there. With strict that raises. What
+-- was due long ago is to be claimed now: nobody looks so far back.
 with given as (
     select *
     from unnest(@schedules::bigint[], @versions::integer[], @cursors::timestamptz[], @runs::bigint[], @new_cursors::timestamptz[],
@@ -29,7 +30,7 @@ made as (
     insert into orrery.occurrence (
         schedule, namespace, schedule_version, title, instant, due_at, deadline_at, look_at, trigger, overlap, direct, key, buffered)
     select m.id, m.namespace, m.version, m.title, r.instant, r.due_at, r.deadline_at,
-           case when r.overlap <> 'queue' then r.due_at end, 'cron', r.overlap::orrery.overlap, m.direct, m.key, r.overlap = 'queue'
+           case when r.overlap <> 'queue' then greatest(r.due_at, coalesce(@now::timestamptz, now())) end, 'cron', r.overlap::orrery.overlap, m.direct, m.key, r.overlap = 'queue'
     from unnest(@row_schedules::bigint[], @instants::timestamptz[], @dues::timestamptz[], @deadlines::timestamptz[], @overlaps::text[])
          as r (schedule, instant, due_at, deadline_at, overlap)
     join moved m on m.id = r.schedule
