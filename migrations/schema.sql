@@ -628,13 +628,13 @@ create table orrery.trace (
     constraint trace_end check ((status = 'running') = (ended_at is null))
 ) with (fillfactor = 80, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.02);
 
--- Occurrences whose tries are used up, until somebody has looked.
+-- Occurrences whose tries are used up, or that came too late for their start (no tries), until somebody has looked.
 create table orrery.dead_letter (
     occurrence bigint primary key,
     schedule   bigint not null,
     at         timestamptz not null default now(),
     namespace  integer not null,
-    tries      integer not null check (tries >= 1),
+    tries      integer not null constraint dead_letter_tries check (tries >= 0),
     reason     text not null
 );
 

@@ -1,6 +1,7 @@
-// Command cancel is the Lambda function behind POST /v1/executions/{id}/cancel, redrive and resolve: it sends an operator's
-// word to the owner of an execution and waits for the answer. What it needs is read from its environment (package config); it holds nothing between two requests but
-// one connection, opened by the first.
+// Command cancel is the Lambda function behind an operator's word: POST /v1/executions/{id}/cancel, redrive and resolve send it to
+// the owner of an execution and wait for the answer; schedules are paused, resumed and archived, their occurrences cancelled and
+// tried again. What it needs is read from its environment (package config); it holds nothing between two requests but one
+// connection, opened by the first.
 package main
 
 import (
@@ -43,9 +44,9 @@ func newHandler(c config.Config, log *slog.Logger) (http.Handler, error) {
 	}
 	front := frontend.New(db, frontend.Options{
 		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout,
-		Version: telemetry.Version(),
+		MaxPayload: c.MaxPayload, Version: telemetry.Version(),
 	})
-	return api.ForFunction(function, api.Services{Executions: front}, api.Options{
+	return api.ForFunction(function, api.Services{Executions: front, Schedules: front}, api.Options{
 		Authenticator: auth.Open{}, // the gateway has checked the caller
 		Log:           log,
 		MaxBody:       c.MaxBody,

@@ -67,7 +67,8 @@ func start(ctx context.Context) error {
 		return err
 	}
 	front := n.Frontend(frontend.Options{
-		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout, Version: telemetry.Version(),
+		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout,
+		MaxPayload: c.MaxPayload, Version: telemetry.Version(),
 	})
 	runner, err := scheduler(ctx, c, db, front, log)
 	if err != nil {
@@ -75,7 +76,7 @@ func start(ctx context.Context) error {
 	}
 	n.UseScheduler(runner)
 	handler := api.New(
-		api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Cluster: front, Readiness: n},
+		api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Schedules: front, Cluster: front, Readiness: n},
 		api.Options{Authenticator: callers, Log: log, MaxBody: c.MaxBody, MaxPayload: c.MaxPayload, Deadline: c.RequestTimeout})
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {

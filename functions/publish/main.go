@@ -1,5 +1,5 @@
-// Command publish is the Lambda function behind POST /v1/workflows: it checks a document and stores it as a version of
-// its workflow. What it needs is read from its environment (package config); it holds nothing between two requests but
+// Command publish is the Lambda function behind what an author sends: POST /v1/workflows checks a document and stores it as a
+// version of its workflow, and schedules are made, replaced and previewed. What it needs is read from its environment (package config); it holds nothing between two requests but
 // one connection, opened by the first.
 package main
 
@@ -43,9 +43,9 @@ func newHandler(c config.Config, log *slog.Logger) (http.Handler, error) {
 	}
 	front := frontend.New(db, frontend.Options{
 		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout,
-		Version: telemetry.Version(),
+		MaxPayload: c.MaxPayload, Version: telemetry.Version(),
 	})
-	return api.ForFunction(function, api.Services{Workflows: front}, api.Options{
+	return api.ForFunction(function, api.Services{Workflows: front, Schedules: front}, api.Options{
 		Authenticator: auth.Open{}, // the gateway has checked the caller
 		Log:           log,
 		MaxBody:       c.MaxBody,

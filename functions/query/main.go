@@ -1,5 +1,5 @@
-// Command query is the Lambda function behind all routes that only read: executions, workflows, queues, workers, nodes,
-// partitions, health. What it needs is read from its environment (package config); it holds nothing between two requests
+// Command query is the Lambda function behind all routes that only read: executions, workflows, schedules, queues, workers,
+// nodes, partitions, health. What it needs is read from its environment (package config); it holds nothing between two requests
 // but one connection, opened by the first.
 package main
 
@@ -43,9 +43,9 @@ func newHandler(c config.Config, log *slog.Logger) (http.Handler, error) {
 	}
 	front := frontend.New(db, frontend.Options{
 		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout,
-		Version: telemetry.Version(),
+		MaxPayload: c.MaxPayload, Version: telemetry.Version(),
 	})
-	return api.ForFunction(function, api.Services{Executions: front, Workflows: front, Cluster: front}, api.Options{
+	return api.ForFunction(function, api.Services{Executions: front, Workflows: front, Schedules: front, Cluster: front}, api.Options{
 		Authenticator: auth.Open{}, // the gateway has checked the caller
 		Log:           log,
 		MaxBody:       c.MaxBody,

@@ -1,6 +1,6 @@
 // Command start is the Lambda function behind POST /v1/executions: it decides the first turn of a new execution and
-// writes it with its row. What it needs is read from its environment (package config); it holds nothing between two
-// requests but one connection, opened by the first.
+// writes it with its row. It also triggers and backfills schedules. What it needs is read from its environment (package
+// config); it holds nothing between two requests but one connection, opened by the first.
 package main
 
 import (
@@ -43,9 +43,9 @@ func newHandler(c config.Config, log *slog.Logger) (http.Handler, error) {
 	}
 	front := frontend.New(db, frontend.Options{
 		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout,
-		Version: telemetry.Version(),
+		MaxPayload: c.MaxPayload, Version: telemetry.Version(),
 	})
-	return api.ForFunction(function, api.Services{Executions: front}, api.Options{
+	return api.ForFunction(function, api.Services{Executions: front, Schedules: front}, api.Options{
 		Authenticator: auth.Open{}, // the gateway has checked the caller
 		Log:           log,
 		MaxBody:       c.MaxBody,

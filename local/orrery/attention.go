@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,16 +14,20 @@ import (
 func (c *cli) attention() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "attention", Short: "List what waits for a human: blocked executions and uncertain units", Args: cobra.NoArgs,
+		Use: "attention", Short: "List what waits for a human: blocked executions, uncertain units, occurrences that have failed for good or were missed", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := c.waiting(cmd, limit)
 			if err != nil {
 				return err
 			}
 			return c.print(l, func(t *table) {
-				t.row("KIND", "EXECUTION", "WORKFLOW", "SINCE", "WHAT")
+				t.row("KIND", "SUBJECT", "OF", "SINCE", "WHAT")
 				for _, a := range l.Items {
-					t.row(a.Kind, a.Execution, fmt.Sprintf("%s@%d", a.Workflow, a.Version), clock(a.Since), whatWaits(a))
+					subject, of := a.Execution, fmt.Sprintf("%s@%d", a.Workflow, a.Version)
+					if o := a.Occurrence; o != nil {
+						subject, of = "occurrence "+strconv.FormatInt(o.ID, 10), "schedule "+o.Schedule
+					}
+					t.row(a.Kind, subject, of, clock(a.Since), whatWaits(a))
 				}
 			})
 		},
@@ -51,6 +56,9 @@ func (c *cli) waiting(cmd *cobra.Command, limit int) (wire.AttentionList, error)
 }
 
 func whatWaits(a wire.Attention) string {
+	if o := a.Occurrence; o != nil {
+		return fmt.Sprintf("%s, %d tries: %s", o.Instant.Format(time.RFC3339), o.Tries, a.Reason)
+	}
 	if a.Unit == nil {
 		return a.Reason
 	}

@@ -26,8 +26,16 @@ const (
 )
 
 func (c *cli) schedules() *cobra.Command {
-	cmd := &cobra.Command{Use: "schedules", Short: "Work with schedules"}
-	cmd.AddCommand(c.schedulesNext())
+	cmd := &cobra.Command{
+		Use: "schedules", Short: "Work with schedules", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		c.scheduleCreate(), c.scheduleReplace(), c.scheduleList(), c.scheduleShow(), c.schedulePreview(), c.scheduleEvents(),
+		c.schedulePause(), c.scheduleResume(), c.scheduleArchive(), c.scheduleTrigger(), c.scheduleBackfill(),
+		c.scheduleOccurrences(), c.scheduleWord("cancel", "End an occurrence"),
+		c.scheduleWord("retry", "Give an occurrence that has ended without success another try"), c.schedulesNext(),
+	)
 	return cmd
 }
 
@@ -41,12 +49,7 @@ func (c *cli) schedulesNext() *cobra.Command {
 			"from is included, to is not. gap (shift, skip), repeat (first, both), day_match (or, and) and exclude may be given.\n" +
 			`With --json an answer is {"instants":["2026-03-07T07:30:00Z"]}, or {"error":{"field":...,"code":...,"message":...}}.` + "\n" +
 			"A question that cannot be answered is no failure of the command.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return usageError{err}
-			}
-			return nil
-		},
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			in := bufio.NewReader(c.in)
 			for number := 1; ; number++ {

@@ -202,7 +202,7 @@ func (c console) attends(url string) {
 	if err := <-ended; err != nil {
 		c.t.Error(err)
 	}
-	c.people(0, []string{`KIND +EXECUTION +WORKFLOW +SINCE +WHAT`, `uncertain +doubt +payments@1 .* Pay: pay@1, attempt 1, redelivery 1`}, "attention")
+	c.people(0, []string{`KIND +SUBJECT +OF +SINCE +WHAT`, `uncertain +doubt +payments@1 .* Pay: pay@1, attempt 1, redelivery 1`}, "attention")
 }
 
 // operates gives word on the unit of "doubt", and lets "two" go on, which was cancelled.

@@ -73,9 +73,9 @@ func (s *Stack) cold(f gateway.Function) (lambdahttp.Func, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	front := frontend.New(db, frontend.Options{SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout})
+	front := frontend.New(db, frontend.Options{SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout, MaxPayload: c.MaxPayload})
 	handler := api.ForFunction(f.Name,
-		api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Cluster: front},
+		api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Schedules: front, Cluster: front},
 		api.Options{Authenticator: auth.Open{}, Log: s.options.Log, MaxBody: c.MaxBody, MaxPayload: c.MaxPayload, Deadline: c.RequestTimeout})
 	return lambdahttp.Handler(handler), db.Close, nil
 }

@@ -56,6 +56,29 @@ type Workflows interface {
 	DeleteAlias(ctx context.Context, c auth.Call, workflow, alias string) (wire.Alias, error)
 }
 
+// Schedules serves /v1/schedules/... What changes a schedule answers how it stands then.
+type Schedules interface {
+	// CreateSchedule tells by created whether the schedule is new.
+	CreateSchedule(ctx context.Context, c auth.Call, q wire.ScheduleDefinition) (a wire.ScheduleDetail, created bool, err error)
+	ReplaceSchedule(ctx context.Context, c auth.Call, id string, opts wire.ReplaceQuery, q wire.ScheduleDefinition) (wire.ScheduleDetail, error)
+	ListSchedules(ctx context.Context, c auth.Call, q wire.ScheduleQuery) (wire.ScheduleList, error)
+	GetSchedule(ctx context.Context, c auth.Call, id string) (wire.ScheduleDetail, error)
+	ScheduleEvents(ctx context.Context, c auth.Call, id string, q wire.EventQuery) (wire.ScheduleEventList, error)
+	PreviewDefinition(ctx context.Context, c auth.Call, q wire.PreviewRequest) (wire.Preview, error)
+	PreviewSchedule(ctx context.Context, c auth.Call, id string, q wire.PreviewQuery) (wire.Preview, error)
+	PauseSchedule(ctx context.Context, c auth.Call, id string, q wire.PauseRequest) (wire.ScheduleDetail, error)
+	ResumeSchedule(ctx context.Context, c auth.Call, id string, q wire.ResumeRequest) (wire.ScheduleDetail, error)
+	ArchiveSchedule(ctx context.Context, c auth.Call, id string, q wire.ArchiveRequest) (wire.ScheduleDetail, error)
+	// TriggerSchedule tells by created whether the occurrence is new.
+	TriggerSchedule(ctx context.Context, c auth.Call, id string, q wire.TriggerRequest) (a wire.Occurrence, created bool, err error)
+	BackfillSchedule(ctx context.Context, c auth.Call, id string, q wire.BackfillRequest) (wire.BackfillResponse, error)
+
+	ListOccurrences(ctx context.Context, c auth.Call, id string, q wire.OccurrenceQuery) (wire.OccurrenceList, error)
+	GetOccurrence(ctx context.Context, c auth.Call, id string, occurrence int64) (wire.OccurrenceDetail, error)
+	CancelOccurrence(ctx context.Context, c auth.Call, id string, occurrence int64, q wire.OccurrenceRequest) (wire.OccurrenceResponse, error)
+	RetryOccurrence(ctx context.Context, c auth.Call, id string, occurrence int64, q wire.OccurrenceRequest) (wire.OccurrenceResponse, error)
+}
+
 // Cluster serves what shows the whole system.
 type Cluster interface {
 	ListQueues(ctx context.Context, c auth.Call) (wire.QueueList, error)
@@ -78,6 +101,7 @@ type Services struct {
 	Tasks      Tasks
 	Executions Executions
 	Workflows  Workflows
+	Schedules  Schedules
 	Cluster    Cluster
 	Readiness  Readiness
 }

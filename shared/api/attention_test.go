@@ -1,7 +1,9 @@
 package api_test
 
 import (
+	"fmt"
 	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/orrery-dev/orrery/shared/wire"
@@ -46,6 +48,51 @@ func TestAttentionIsPaged(t *testing.T) {
 		}
 	}
 	for _, cursor := range []string{"x", "1", "1/1/1", "0/1/0/A", "1/-1/0/A", "1/1/x/A", "99999999999999999999/1/0/A"} {
+		s.refused("GET", "/v1/attention?cursor="+url.QueryEscape(cursor), nil, wire.InvalidRequest)
+	}
+}
+
+// TestAttentionListsOccurrences: behind what waits of executions come occurrences, over pages of any size.
+func TestAttentionListsOccurrences(t *testing.T) {
+	s := newSurface(t)
+	s.publish("orders", oneTask)
+	s.start("orders", "order-1", `{}`)
+	s.createSchedule("job", yearly)
+	for range 3 {
+		s.call("POST", "/v1/schedules/job/trigger", "", 201, nil)
+	}
+	s.exec(`insert into orrery.blocked (execution, partition, reason) select id, partition, 'it hurts' from orrery.execution`)
+	s.exec(`update orrery.occurrence set status = 'failed', look_at = null, ended_at = now(), expires_at = now() + interval '1 day'`)
+	s.exec(`insert into orrery.dead_letter (occurrence, schedule, namespace, tries, reason)
+		select id, schedule, namespace, row_number() over (order by id) - 1, 'no luck' from orrery.occurrence`)
+	for _, limit := range []string{"1", "2", "3", "4", "100"} {
+		var got []string
+		for next := ""; ; {
+			var l wire.AttentionList
+			s.call("GET", "/v1/attention?limit="+limit+"&cursor="+url.QueryEscape(next), nil, 200, &l)
+			for _, a := range l.Items {
+				got = append(got, string(a.Kind))
+				if o := a.Occurrence; o != nil && (o.Schedule != "job" || a.Reason != "no luck" || o.Tries != len(got)-2 || a.Since.IsZero()) {
+					t.Errorf("entry %d: %+v %+v", len(got), a, o)
+				}
+			}
+			if next = l.Next; next == "" || len(got) > 4 {
+				break
+			}
+		}
+		if want := []string{"blocked", "missed", "dead_letter", "dead_letter"}; !slices.Equal(got, want) {
+			t.Errorf("by %s: %v, want %v", limit, got, want)
+		}
+	}
+	// Whoever has one tried again has dealt with it.
+	var l wire.AttentionList
+	s.call("GET", "/v1/attention", nil, 200, &l)
+	s.call("POST", fmt.Sprintf("/v1/schedules/job/occurrences/%d/retry", l.Items[2].Occurrence.ID), "", 200, nil)
+	s.call("GET", "/v1/attention", nil, 200, &l)
+	if len(l.Items) != 3 {
+		t.Errorf("%d entries, want 3: %+v", len(l.Items), l.Items)
+	}
+	for _, cursor := range []string{"occurrence/x", "occurrence/-1", "occurrence/", "occurrence"} {
 		s.refused("GET", "/v1/attention?cursor="+url.QueryEscape(cursor), nil, wire.InvalidRequest)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -41,8 +42,8 @@ func newSurface(t *testing.T) *surface {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	f := frontend.New(db, frontend.Options{SessionTimeout: 30 * time.Second, HeartbeatInterval: 5 * time.Second, NodeTimeout: 5 * time.Second})
-	h := api.New(api.Services{Workers: f, Tasks: f, Executions: f, Workflows: f, Cluster: f}, api.Options{
+	f := frontend.New(db, frontend.Options{SessionTimeout: 30 * time.Second, HeartbeatInterval: 5 * time.Second, NodeTimeout: 5 * time.Second, MaxPayload: 16 << 10})
+	h := api.New(api.Services{Workers: f, Tasks: f, Executions: f, Workflows: f, Schedules: f, Cluster: f}, api.Options{
 		Authenticator: auth.Open{}, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
 		MaxBody: 64 << 10, MaxPayload: 16 << 10, Deadline: time.Minute,
 	})
@@ -64,6 +65,9 @@ func (s *surface) call(method, path string, body any, status int, answer any, he
 	return w.Header()
 }
 
+// asksOwner matches the routes that wait for the word of an owner.
+var asksOwner = regexp.MustCompile(`^/v1/executions/.*/(signals/.*|cancel|redrive|resolve)$`)
+
 func (s *surface) send(method, path string, body any, headers ...string) *httptest.ResponseRecorder {
 	s.t.Helper()
 	text, isText := body.(string)
@@ -75,7 +79,7 @@ func (s *surface) send(method, path string, body any, headers ...string) *httpte
 		text = string(b)
 	}
 	ctx := s.t.Context()
-	if strings.Contains(path, "/signals/") || strings.HasSuffix(path, "/cancel") {
+	if asksOwner.MatchString(path) {
 		// The wait for an owner, who is not there, ends soon: as a function's does whose time is over.
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()

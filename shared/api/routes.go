@@ -54,6 +54,23 @@ var routes = []Route{
 	{"POST", "/v1/executions/{id}/redrive", "cancel", !open, on(executions, redrive)},
 	{"POST", "/v1/executions/{id}/resolve", "cancel", !open, on(executions, resolve)},
 
+	{"POST", "/v1/schedules", "publish", !open, on(schedules, createSchedule)},
+	{"POST", "/v1/schedules/preview", "publish", !open, body(schedules, Schedules.PreviewDefinition)},
+	{"GET", "/v1/schedules", "query", !open, query(schedules, Schedules.ListSchedules)},
+	{"GET", "/v1/schedules/{id}", "query", !open, on(schedules, getSchedule)},
+	{"PUT", "/v1/schedules/{id}", "publish", !open, on(schedules, replaceSchedule)},
+	{"GET", "/v1/schedules/{id}/preview", "query", !open, ofSchedule(inQuery, Schedules.PreviewSchedule)},
+	{"GET", "/v1/schedules/{id}/events", "query", !open, ofSchedule(inQuery, Schedules.ScheduleEvents)},
+	{"POST", "/v1/schedules/{id}/pause", "cancel", !open, ofSchedule(inBody, Schedules.PauseSchedule)},
+	{"POST", "/v1/schedules/{id}/resume", "cancel", !open, ofSchedule(inBody, Schedules.ResumeSchedule)},
+	{"POST", "/v1/schedules/{id}/archive", "cancel", !open, ofSchedule(inBody, Schedules.ArchiveSchedule)},
+	{"POST", "/v1/schedules/{id}/trigger", "start", !open, on(schedules, trigger)},
+	{"POST", "/v1/schedules/{id}/backfill", "start", !open, ofSchedule(inBody, Schedules.BackfillSchedule)},
+	{"GET", "/v1/schedules/{id}/occurrences", "query", !open, ofSchedule(inQuery, Schedules.ListOccurrences)},
+	{"GET", "/v1/schedules/{id}/occurrences/{occurrence}", "query", !open, on(schedules, getOccurrence)},
+	{"POST", "/v1/schedules/{id}/occurrences/{occurrence}/cancel", "cancel", !open, ofOccurrence(Schedules.CancelOccurrence)},
+	{"POST", "/v1/schedules/{id}/occurrences/{occurrence}/retry", "cancel", !open, ofOccurrence(Schedules.RetryOccurrence)},
+
 	{"GET", "/v1/queues", "query", !open, bare(cluster, Cluster.ListQueues)},
 	{"GET", "/v1/workers", "query", !open, bare(cluster, Cluster.ListWorkers)},
 	{"GET", "/v1/nodes", "query", !open, bare(cluster, Cluster.ListNodes)},
@@ -76,6 +93,7 @@ func workers(s Services) Workers       { return s.Workers }
 func tasks(s Services) Tasks           { return s.Tasks }
 func executions(s Services) Executions { return s.Executions }
 func workflows(s Services) Workflows   { return s.Workflows }
+func schedules(s Services) Schedules   { return s.Schedules }
 func cluster(s Services) Cluster       { return s.Cluster }
 func readiness(s Services) Readiness   { return s.Readiness }
 

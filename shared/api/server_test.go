@@ -38,7 +38,7 @@ func newRig(t *testing.T, change ...func(*api.Options)) *rig {
 		f(&o)
 	}
 	s := r.stub
-	r.handler = api.New(api.Services{Workers: s, Tasks: s, Executions: s, Workflows: s, Cluster: s, Readiness: readiness{s}}, o)
+	r.handler = api.New(api.Services{Workers: s, Tasks: s, Executions: s, Workflows: s, Schedules: s, Cluster: s, Readiness: readiness{s}}, o)
 	return r
 }
 
@@ -125,6 +125,28 @@ var good = []struct {
 	{"POST", "/v1/executions/order-1/resolve", `{"unit":"Ship[0]/Pack","resolution":"failed","error":{"code":"Lost"}}`, "Resolve", []any{"order-1",
 		wire.ResolveRequest{Unit: "Ship[0]/Pack", Resolution: "failed", Output: []byte("null"), Error: &wire.TaskError{Code: "Lost"}}}},
 	{"POST", "/v1/executions/order-1/cancel", `{"reason":"no longer wanted"}`, "Cancel", []any{"order-1", wire.CancelRequest{Reason: "no longer wanted"}}},
+	{"POST", "/v1/schedules", `{"id":"nightly","specs":["0 2 * * *"],"target":{"workflow":{"name":"report"}},"input":{ "n":1 }}`, "CreateSchedule",
+		[]any{wire.ScheduleDefinition{ID: "nightly", Specs: []string{"0 2 * * *"}, Target: wire.ScheduleTarget{Workflow: &wire.WorkflowTarget{Name: "report"}}, Input: json.RawMessage(`{"n":1}`)}}},
+	{"POST", "/v1/schedules/preview", `{"definition":{"specs":["@daily"]},"count":3}`, "PreviewDefinition",
+		[]any{wire.PreviewRequest{Definition: wire.ScheduleDefinition{Specs: []string{"@daily"}}, Count: 3}}},
+	{"GET", "/v1/schedules?status=paused&limit=7&cursor=a", "", "ListSchedules", []any{wire.ScheduleQuery{Status: wire.SchedulePaused, Limit: 7, Cursor: "a"}}},
+	{"GET", "/v1/schedules/nightly", "", "GetSchedule", []any{"nightly"}},
+	{"GET", "/v1/schedules/preview", "", "GetSchedule", []any{"preview"}},
+	{"PUT", "/v1/schedules/nightly?version=2", `{"title":"t"}`, "ReplaceSchedule", []any{"nightly", wire.ReplaceQuery{Version: 2}, wire.ScheduleDefinition{Title: "t"}}},
+	{"GET", "/v1/schedules/nightly/preview?after=2026-03-07T08:30:00%2B01:00", "", "PreviewSchedule",
+		[]any{"nightly", wire.PreviewQuery{After: time.Date(2026, 3, 7, 7, 30, 0, 0, time.UTC), Count: 10}}},
+	{"GET", "/v1/schedules/nightly/events", "", "ScheduleEvents", []any{"nightly", wire.EventQuery{Limit: 100}}},
+	{"POST", "/v1/schedules/nightly/pause", `{"reason":"audit"}`, "PauseSchedule", []any{"nightly", wire.PauseRequest{Reason: "audit"}}},
+	{"POST", "/v1/schedules/nightly/resume", `{"instants":"latest"}`, "ResumeSchedule", []any{"nightly", wire.ResumeRequest{Instants: "latest"}}},
+	{"POST", "/v1/schedules/nightly/archive", "", "ArchiveSchedule", []any{"nightly", wire.ArchiveRequest{}}},
+	{"POST", "/v1/schedules/nightly/trigger", `{"overlap":"allow","input":{}}`, "TriggerSchedule", []any{"nightly", wire.TriggerRequest{Overlap: "allow", Input: json.RawMessage("{}")}}},
+	{"POST", "/v1/schedules/nightly/backfill", `{"from":"2026-01-01T00:00:00Z","to":"2026-02-01T00:00:00Z","preview":true}`, "BackfillSchedule",
+		[]any{"nightly", wire.BackfillRequest{From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), Preview: true, Slots: 1}}},
+	{"GET", "/v1/schedules/nightly/occurrences?status=failed&trigger=cron", "", "ListOccurrences",
+		[]any{"nightly", wire.OccurrenceQuery{Status: wire.OccurrenceFailed, Trigger: "cron", Limit: 100}}},
+	{"GET", "/v1/schedules/nightly/occurrences/7", "", "GetOccurrence", []any{"nightly", int64(7)}},
+	{"POST", "/v1/schedules/nightly/occurrences/7/cancel", "", "CancelOccurrence", []any{"nightly", int64(7), wire.OccurrenceRequest{}}},
+	{"POST", "/v1/schedules/nightly/occurrences/7/retry", `{"reason":"mended"}`, "RetryOccurrence", []any{"nightly", int64(7), wire.OccurrenceRequest{Reason: "mended"}}},
 	{"GET", "/v1/queues", "", "ListQueues", nil},
 	{"GET", "/v1/workers", "", "ListWorkers", nil},
 	{"GET", "/v1/nodes", "", "ListNodes", nil},
@@ -264,7 +286,7 @@ func TestRoutesThatAreNot(t *testing.T) {
 
 func TestFunctionServesItsOwnRoutesOnly(t *testing.T) {
 	s := &stub{ready: true}
-	services := api.Services{Workers: s, Tasks: s, Executions: s, Workflows: s, Cluster: s, Readiness: readiness{s}}
+	services := api.Services{Workers: s, Tasks: s, Executions: s, Workflows: s, Schedules: s, Cluster: s, Readiness: readiness{s}}
 	o := api.Options{Authenticator: auth.Open{}, Log: slog.New(slog.DiscardHandler), MaxBody: 4096, MaxPayload: 1024, Deadline: time.Second}
 	functions := map[string]int{}
 	for _, route := range api.Routes() {

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/orrery-dev/orrery/shared/auth"
 	"github.com/orrery-dev/orrery/shared/wire"
@@ -150,6 +151,86 @@ func (s *stub) GetAlias(ctx context.Context, c auth.Call, workflow, alias string
 func (s *stub) DeleteAlias(ctx context.Context, c auth.Call, workflow, alias string) (wire.Alias, error) {
 	s.note(ctx, "DeleteAlias", c, workflow, alias)
 	return wire.Alias{Alias: alias}, s.err
+}
+
+func (s *stub) CreateSchedule(ctx context.Context, c auth.Call, q wire.ScheduleDefinition) (wire.ScheduleDetail, bool, error) {
+	s.note(ctx, "CreateSchedule", c, q)
+	return wire.ScheduleDetail{}, s.created, s.err
+}
+
+func (s *stub) ReplaceSchedule(ctx context.Context, c auth.Call, id string, opts wire.ReplaceQuery, q wire.ScheduleDefinition) (wire.ScheduleDetail, error) {
+	s.note(ctx, "ReplaceSchedule", c, id, opts, q)
+	return wire.ScheduleDetail{}, s.err
+}
+
+func (s *stub) ListSchedules(ctx context.Context, c auth.Call, q wire.ScheduleQuery) (wire.ScheduleList, error) {
+	s.note(ctx, "ListSchedules", c, q)
+	return wire.ScheduleList{Schedules: []wire.Schedule{}}, s.err
+}
+
+func (s *stub) GetSchedule(ctx context.Context, c auth.Call, id string) (wire.ScheduleDetail, error) {
+	s.note(ctx, "GetSchedule", c, id)
+	return wire.ScheduleDetail{}, s.err
+}
+
+func (s *stub) ScheduleEvents(ctx context.Context, c auth.Call, id string, q wire.EventQuery) (wire.ScheduleEventList, error) {
+	s.note(ctx, "ScheduleEvents", c, id, q)
+	return wire.ScheduleEventList{Events: []wire.ScheduleEvent{}}, s.err
+}
+
+func (s *stub) PreviewDefinition(ctx context.Context, c auth.Call, q wire.PreviewRequest) (wire.Preview, error) {
+	s.note(ctx, "PreviewDefinition", c, q)
+	return wire.Preview{Instants: []wire.PreviewInstant{}}, s.err
+}
+
+func (s *stub) PreviewSchedule(ctx context.Context, c auth.Call, id string, q wire.PreviewQuery) (wire.Preview, error) {
+	s.note(ctx, "PreviewSchedule", c, id, q)
+	return wire.Preview{Instants: []wire.PreviewInstant{}}, s.err
+}
+
+func (s *stub) PauseSchedule(ctx context.Context, c auth.Call, id string, q wire.PauseRequest) (wire.ScheduleDetail, error) {
+	s.note(ctx, "PauseSchedule", c, id, q)
+	return wire.ScheduleDetail{}, s.err
+}
+
+func (s *stub) ResumeSchedule(ctx context.Context, c auth.Call, id string, q wire.ResumeRequest) (wire.ScheduleDetail, error) {
+	s.note(ctx, "ResumeSchedule", c, id, q)
+	return wire.ScheduleDetail{}, s.err
+}
+
+func (s *stub) ArchiveSchedule(ctx context.Context, c auth.Call, id string, q wire.ArchiveRequest) (wire.ScheduleDetail, error) {
+	s.note(ctx, "ArchiveSchedule", c, id, q)
+	return wire.ScheduleDetail{}, s.err
+}
+
+func (s *stub) TriggerSchedule(ctx context.Context, c auth.Call, id string, q wire.TriggerRequest) (wire.Occurrence, bool, error) {
+	s.note(ctx, "TriggerSchedule", c, id, q)
+	return wire.Occurrence{}, s.created, s.err
+}
+
+func (s *stub) BackfillSchedule(ctx context.Context, c auth.Call, id string, q wire.BackfillRequest) (wire.BackfillResponse, error) {
+	s.note(ctx, "BackfillSchedule", c, id, q)
+	return wire.BackfillResponse{Instants: []time.Time{}}, s.err
+}
+
+func (s *stub) ListOccurrences(ctx context.Context, c auth.Call, id string, q wire.OccurrenceQuery) (wire.OccurrenceList, error) {
+	s.note(ctx, "ListOccurrences", c, id, q)
+	return wire.OccurrenceList{Occurrences: []wire.Occurrence{}}, s.err
+}
+
+func (s *stub) GetOccurrence(ctx context.Context, c auth.Call, id string, occurrence int64) (wire.OccurrenceDetail, error) {
+	s.note(ctx, "GetOccurrence", c, id, occurrence)
+	return wire.OccurrenceDetail{Attempts: []wire.OccurrenceAttempt{}}, s.err
+}
+
+func (s *stub) CancelOccurrence(ctx context.Context, c auth.Call, id string, occurrence int64, q wire.OccurrenceRequest) (wire.OccurrenceResponse, error) {
+	s.note(ctx, "CancelOccurrence", c, id, occurrence, q)
+	return wire.OccurrenceResponse{Confirmed: s.confirmed}, s.err
+}
+
+func (s *stub) RetryOccurrence(ctx context.Context, c auth.Call, id string, occurrence int64, q wire.OccurrenceRequest) (wire.OccurrenceResponse, error) {
+	s.note(ctx, "RetryOccurrence", c, id, occurrence, q)
+	return wire.OccurrenceResponse{Confirmed: s.confirmed}, s.err
 }
 
 func (s *stub) ListQueues(ctx context.Context, c auth.Call) (wire.QueueList, error) {

@@ -114,9 +114,16 @@ func (f *Frontend) Health(ctx context.Context, _ auth.Call) (wire.Health, error)
 	if err != nil {
 		return unhealthy(h, "the database cannot be read"), nil
 	}
+	schedules, err := f.store.CronDepths(ctx)
+	if err != nil {
+		return unhealthy(h, "the database cannot be read"), nil
+	}
 	nodes, err := f.store.Nodes(ctx)
 	if err != nil {
 		return unhealthy(h, "the database cannot be read"), nil
+	}
+	h.Schedules = wire.ScheduleHealth{
+		Due: schedules.Due, OldestAgeMS: schedules.OldestAge.Milliseconds(), Buffered: schedules.Buffered, DeadLetters: schedules.DeadLetters,
 	}
 	h.QueueDepth, h.InboxDepth, h.InboxOldestAgeMS = depths.Queued, depths.Inbox, depths.InboxOldestAge.Milliseconds()
 	for _, n := range f.nodesOf(nodes) {

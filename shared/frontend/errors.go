@@ -22,6 +22,7 @@ var (
 	noAlias     = noThing{wire.AliasNotFound, "alias"}
 	noExecution = noThing{wire.ExecutionNotFound, "execution"}
 	noSession   = noThing{wire.SessionNotFound, "session"}
+	noSchedule  = noThing{wire.ScheduleNotFound, "schedule"}
 )
 
 // notFound is the error of a read that asks for a named thing.
@@ -42,6 +43,10 @@ func failed(operation string, err error) error {
 		return wire.Errorf(wire.OutcomeUnknown, "the database was lost on the way: it may have happened").After(time.Second)
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrConflict):
 		return wire.Errorf(wire.Unavailable, "the database has no capacity or cannot be reached").After(time.Second)
+	case errors.Is(err, store.ErrChanged):
+		return wire.Errorf(wire.Unavailable, "others change the same all the time").After(time.Second)
+	case errors.Is(err, store.ErrKeySlots):
+		return wire.Errorf(wire.KeyShared, "other schedules share the singleton key, and say another number of slots")
 	case errors.Is(err, store.ErrVersionExists):
 		return wire.Errorf(wire.VersionExists, "the version is published with other content")
 	}

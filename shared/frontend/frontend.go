@@ -34,6 +34,7 @@ type Store interface {
 	workflowStore
 	executionStore
 	workerStore
+	scheduleStore
 }
 
 type clusterStore interface {
@@ -45,6 +46,7 @@ type clusterStore interface {
 	Partitions(ctx context.Context) ([]store.Owner, int64, error)
 	Depths(ctx context.Context, ps []history.Partition) (store.Depths, error)
 	Attention(ctx context.Context, q store.AttentionQuery) (store.AttentionPage, error)
+	DeadLetters(ctx context.Context, ns history.NamespaceID, after history.OccurrenceID, limit int) ([]store.DeadLetter, error)
 }
 
 type workflowStore interface {
@@ -76,6 +78,24 @@ type workerStore interface {
 	Deregister(ctx context.Context, id string) ([]store.HeldTask, error)
 	Claim(ctx context.Context, q store.ClaimRequest) (store.ClaimResult, error)
 	Report(ctx context.Context, rs []store.Report) ([]store.ReportOutcome, error)
+}
+
+type scheduleStore interface {
+	Schedule(ctx context.Context, ns history.NamespaceID, name string) (store.Schedule, time.Time, error)
+	Schedules(ctx context.Context, q store.ScheduleQuery) ([]store.Schedule, error)
+	ScheduleEvents(ctx context.Context, id history.ScheduleID, limit int) ([]store.ScheduleEvent, error)
+	CreateSchedule(ctx context.Context, x store.Schedule, by string) (bool, error)
+	EditSchedule(ctx context.Context, e store.ScheduleEdit) error
+	Plan(ctx context.Context, plans []store.Planned) ([]history.ScheduleID, error)
+	Trigger(ctx context.Context, q store.Trigger) (store.TriggerOutcome, history.OccurrenceID, error)
+	Backfill(ctx context.Context, b store.Backfill) ([]time.Time, error)
+	TakenInstants(ctx context.Context, id history.ScheduleID, instants []time.Time) ([]time.Time, error)
+	Occurrences(ctx context.Context, q store.OccurrenceQuery) (store.OccurrencePage, error)
+	Occurrence(ctx context.Context, ns history.NamespaceID, schedule string, id history.OccurrenceID) (store.Occurrence, error)
+	Traces(ctx context.Context, id history.OccurrenceID, limit int) ([]store.Trace, error)
+	CancelOccurrence(ctx context.Context, w store.OperatorWord) (store.OperatorOutcome, string, error)
+	RetryOccurrence(ctx context.Context, w store.OperatorWord) (store.OperatorOutcome, error)
+	CronDepths(ctx context.Context) (store.CronDepths, error)
 }
 
 // Host is a process that lives long, around a frontend: a node. It waits better than by looking again and again. The
@@ -118,6 +138,8 @@ type Options struct {
 	HeartbeatInterval time.Duration
 	// NodeTimeout is the age of a heartbeat beyond which a node is not shown as live.
 	NodeTimeout time.Duration
+	// MaxPayload bounds the input of a schedule, in bytes; zero for wire.MaxPayload. That of other requests is checked before.
+	MaxPayload int
 	// Version is the build's, for health.
 	Version string
 }

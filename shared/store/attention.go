@@ -2,13 +2,17 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/orrery-dev/orrery/shared/history"
 )
 
-var attentionSQL = query("attention")
+var (
+	attentionSQL   = query("attention")
+	deadLettersSQL = query("dead_letters")
+)
 
 // AttentionKey is a place in the list of what waits for a human, which is ordered by execution, then by row. An execution
 // itself has the zero row, before its units.
@@ -103,4 +107,34 @@ func (s *Store) attention(ctx context.Context, q AttentionQuery, window int) (At
 		page.Next = attentionKey(r.EndExecution, r.EndUnit, r.EndAttempt, r.EndOffer)
 	}
 	return page, nil
+}
+
+// DeadLetter is an occurrence that waits for a human: its tries are used up, or it was too late for its start.
+type DeadLetter struct {
+	Occurrence history.OccurrenceID
+	Schedule   string
+	Instant    time.Time
+	Tries      int // 0 where it was too late
+	Reason     string
+	At         history.Time
+}
+
+// DeadLetters reads one page of a namespace's, by number, behind one.
+func (s *Store) DeadLetters(ctx context.Context, ns history.NamespaceID, after history.OccurrenceID, limit int) ([]DeadLetter, error) {
+	type row struct {
+		Occurrence int64
+		Schedule   string
+		Instant    time.Time
+		Tries      int32
+		Reason     string
+		At         pgtype.Timestamptz
+	}
+	rows, err := list[row](ctx, s, "list occurrences that wait for a human", deadLettersSQL, args{
+		"namespace": int32(ns), "after_occurrence": int64(after), "limit": limit,
+	})
+	var out []DeadLetter
+	for _, r := range rows {
+		out = append(out, DeadLetter{history.OccurrenceID(r.Occurrence), r.Schedule, r.Instant, int(r.Tries), r.Reason, instant(r.At)})
+	}
+	return out, err
 }

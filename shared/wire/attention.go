@@ -10,7 +10,8 @@ type AttentionQuery struct {
 	Cursor string `json:"cursor" check:"max=8192"`
 }
 
-// AttentionList answers GET /v1/attention: what waits for a human, by execution in the order of their starts.
+// AttentionList answers GET /v1/attention: what waits for a human, by execution in the order of their starts, then the
+// occurrences of schedules, by number.
 type AttentionList struct {
 	Items []Attention `json:"items"`
 	// Next is the cursor of the next page; absent on the last. A page may be short, or empty, and have a next one.
@@ -25,20 +26,35 @@ const (
 	AttentionBlocked AttentionKind = "blocked"
 	// AttentionUncertain is a unit whose outcome nobody knows after its last redelivery.
 	AttentionUncertain AttentionKind = "uncertain"
+	// AttentionDeadLetter is an occurrence of a schedule whose tries are used up, and AttentionMissed one that was too late for
+	// its start. Whoever has it tried again has dealt with it.
+	AttentionDeadLetter AttentionKind = "dead_letter"
+	AttentionMissed     AttentionKind = "missed"
 )
 
 // Attention is one thing that waits for a human.
 type Attention struct {
-	Kind      AttentionKind `json:"kind"`
-	Execution string        `json:"execution"`
-	Workflow  string        `json:"workflow"`
-	Version   int           `json:"version"`
-	// Since is when the execution was blocked, or when a worker last took the unit.
+	Kind AttentionKind `json:"kind"`
+	// Execution, Workflow and Version are absent for an occurrence.
+	Execution string `json:"execution,omitempty"`
+	Workflow  string `json:"workflow,omitempty"`
+	Version   int    `json:"version,omitempty"`
+	// Since is when the execution was blocked, when a worker last took the unit, or when the occurrence ended.
 	Since time.Time `json:"since"`
-	// Reason is why the execution is blocked; absent for a unit.
+	// Reason is why the execution is blocked or the occurrence has failed; absent for a unit.
 	Reason string `json:"reason,omitempty"`
-	// Unit is absent for an execution.
-	Unit *UncertainUnit `json:"unit,omitempty"`
+	// Unit is there for a unit, Occurrence for an occurrence.
+	Unit       *UncertainUnit  `json:"unit,omitempty"`
+	Occurrence *DeadOccurrence `json:"occurrence,omitempty"`
+}
+
+// DeadOccurrence is an occurrence of a schedule that did not come to a good end.
+type DeadOccurrence struct {
+	Schedule string    `json:"schedule"`
+	ID       int64     `json:"id"`
+	Instant  time.Time `json:"instant"`
+	// Tries is how many there were; none where it was missed.
+	Tries int `json:"tries"`
 }
 
 // UncertainUnit is a unit whose outcome nobody knows.

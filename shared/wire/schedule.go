@@ -124,3 +124,173 @@ type LambdaTarget struct {
 	Function  string `json:"function"` // name or ARN
 	Qualifier string `json:"qualifier,omitempty"`
 }
+
+// ScheduleStatus is how a schedule stands.
+type ScheduleStatus string
+
+const (
+	ScheduleActive    ScheduleStatus = "active"
+	SchedulePaused    ScheduleStatus = "paused"
+	ScheduleCompleted ScheduleStatus = "completed" // there will be no more instants
+	ScheduleArchived  ScheduleStatus = "archived"  // for ever
+)
+
+// Schedule is a schedule in a list.
+type Schedule struct {
+	ID     string         `json:"id"`
+	Title  string         `json:"title"`
+	Status ScheduleStatus `json:"status"`
+	// Version numbers the definitions from 1.
+	Version int `json:"version"`
+	// NextAt is the next instant; absent while none is known. Runs counts the instants that have got an occurrence.
+	NextAt time.Time `json:"next_at,omitzero"`
+	Runs   int64     `json:"runs"`
+	// Failures counts the occurrences in a row that have failed for good.
+	Failures    int       `json:"failures"`
+	PausedAt    time.Time `json:"paused_at,omitzero"`
+	PauseReason string    `json:"pause_reason,omitempty"`
+	CreatedAt   time.Time `json:"created_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+// ScheduleDetail answers GET /v1/schedules/{id}, and every call that changes a schedule: how it stands then.
+type ScheduleDetail struct {
+	Schedule
+	Definition ScheduleDefinition `json:"definition"`
+	// PlannedTo is the time up to which every instant is decided, Zones the version of the time zone database that NextAt was
+	// found with.
+	PlannedTo time.Time `json:"planned_to"`
+	Zones     string    `json:"zones"`
+	// Warnings are what is dubious about a definition that was sent with the request.
+	Warnings []Detail `json:"warnings,omitempty"`
+}
+
+// ScheduleQuery is the query of GET /v1/schedules. Without a status the archived ones are left out.
+type ScheduleQuery struct {
+	Status ScheduleStatus `json:"status" check:"one=active paused completed archived"`
+	// Limit is how many entries a page has at most, from 1 to 1000; 100 when left out.
+	Limit int `json:"limit" check:"min=1,max=1000,default=100"`
+	// Cursor is Next of the page before; left out for the first page.
+	Cursor string `json:"cursor" check:"max=512"`
+}
+
+// ScheduleList answers GET /v1/schedules: by id.
+type ScheduleList struct {
+	Schedules []Schedule `json:"schedules"`
+	// Next is the cursor of the next page; absent on the last.
+	Next string `json:"next,omitempty"`
+}
+
+// SchedulePath is the path of the routes of one schedule.
+type SchedulePath struct {
+	ID string `json:"id" check:"required,id"`
+}
+
+// ReplaceQuery is the query of PUT /v1/schedules/{id}.
+type ReplaceQuery struct {
+	// Version refuses the replacement unless it is that of the definition now; left out, whatever is there is replaced.
+	Version int `json:"version" check:"min=1,max=2147483647"`
+}
+
+// PreviewRequest is the body of POST /v1/schedules/preview: a definition that is not stored.
+type PreviewRequest struct {
+	Definition ScheduleDefinition `json:"definition" check:"required"`
+	// After is the time after which the instants are; now when left out. Count is how many; 10.
+	After time.Time `json:"after,omitzero"`
+	Count int       `json:"count,omitempty" check:"min=1,max=1000,default=10"`
+}
+
+// PreviewQuery is the query of GET /v1/schedules/{id}/preview.
+type PreviewQuery struct {
+	// After is the time after which the instants are; now when left out. Count is how many; 10.
+	After time.Time `json:"after"`
+	Count int       `json:"count" check:"min=1,max=1000,default=10"`
+}
+
+// Preview answers both: the next instants of a schedule, whatever its state.
+type Preview struct {
+	Instants []PreviewInstant `json:"instants"`
+	// Warnings are what is dubious about the definition of the request.
+	Warnings []Detail `json:"warnings,omitempty"`
+}
+
+// PreviewInstant is one instant as people see it.
+type PreviewInstant struct {
+	Instant time.Time `json:"instant"`
+	// Local is the same in the schedule's zone, with its offset, and Zone the abbreviation of the zone then.
+	Local string `json:"local"`
+	Zone  string `json:"zone"`
+	// DueAt is later than the instant by the schedule's own part of the jitter.
+	DueAt time.Time `json:"due_at"`
+	// Mark is shifted, first_showing or second_showing where the clocks do something, and Note says what.
+	Mark string `json:"mark,omitempty"`
+	Note string `json:"note,omitempty"`
+}
+
+// PauseRequest is the body of POST /v1/schedules/{id}/pause.
+type PauseRequest struct {
+	Reason string `json:"reason,omitempty" check:"max=1024"`
+}
+
+// ResumeRequest is the body of POST /v1/schedules/{id}/resume.
+type ResumeRequest struct {
+	// Instants says what becomes of the instants of the pause: skip, or latest (the newest one runs); what the definition says
+	// when left out.
+	Instants string `json:"instants,omitempty" check:"one=skip latest"`
+}
+
+// ArchiveRequest is the body of POST /v1/schedules/{id}/archive. What runs goes on to its end, what has not begun never does.
+type ArchiveRequest struct {
+	Reason string `json:"reason,omitempty" check:"max=1024"`
+}
+
+// TriggerRequest is the body of POST /v1/schedules/{id}/trigger: an occurrence that is due now, whatever the clock says. An
+// Idempotency-Key makes a repeat answer the occurrence that is there, for as long as it is kept.
+type TriggerRequest struct {
+	// Overlap is the policy of this occurrence; that of the schedule when left out.
+	Overlap string `json:"overlap,omitempty" check:"one=skip buffer_one buffer_all cancel_other terminate_other allow"`
+	// Input is an object in place of the schedule's.
+	Input json.RawMessage `json:"input,omitempty" check:"payload"`
+}
+
+// MaxBackfill bounds the instants of one backfill.
+const MaxBackfill = 1000
+
+// BackfillRequest is the body of POST /v1/schedules/{id}/backfill: occurrences for the instants of a time that has passed
+// which have none. They run one after the other, oldest first.
+type BackfillRequest struct {
+	From time.Time `json:"from" check:"required"` // included
+	To   time.Time `json:"to" check:"required"`   // not included
+	// Preview makes nothing, and tells what would be made.
+	Preview bool `json:"preview,omitempty"`
+	// Slots is how many run at a time where the schedule's runs may overlap; 1. Else its key says that.
+	Slots int `json:"slots,omitempty" check:"min=1,max=64,default=1"`
+}
+
+// BackfillResponse answers a BackfillRequest.
+type BackfillResponse struct {
+	// All counts the instants of the range. Instants are those of them that have got an occurrence by the request, or would get
+	// one; the others have one already.
+	All      int64       `json:"all"`
+	Instants []time.Time `json:"instants"`
+}
+
+// EventQuery is the query of GET /v1/schedules/{id}/events.
+type EventQuery struct {
+	// Limit is how many events there are at most, from 1 to 1000; 100 when left out.
+	Limit int `json:"limit" check:"min=1,max=1000,default=100"`
+}
+
+// ScheduleEventList answers GET /v1/schedules/{id}/events: newest first.
+type ScheduleEventList struct {
+	Events []ScheduleEvent `json:"events"`
+}
+
+// ScheduleEvent is one thing that has happened to a schedule.
+type ScheduleEvent struct {
+	At time.Time `json:"at"`
+	// Kind is created, replaced, paused, resumed, completed, archived, replanned (another time zone database has moved the
+	// next instant) or overrun (the buffer was full).
+	Kind   string `json:"kind"`
+	Detail string `json:"detail,omitempty"`
+}

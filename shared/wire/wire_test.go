@@ -20,6 +20,9 @@ var bodies = []any{
 	wire.StartRequest{}, wire.Execution{}, wire.ExecutionList{}, wire.ExecutionDetail{}, wire.HistoryPage{}, wire.Result{},
 	wire.SignalRequest{}, wire.SignalResponse{}, wire.CancelRequest{}, wire.CancelResponse{}, wire.QueueList{},
 	wire.WorkerList{}, wire.NodeList{}, wire.PartitionList{}, wire.AttentionList{}, wire.Health{}, wire.ErrorEnvelope{},
+	wire.ScheduleDefinition{}, wire.ScheduleDetail{}, wire.ScheduleList{}, wire.PreviewRequest{}, wire.Preview{}, wire.PauseRequest{},
+	wire.ResumeRequest{}, wire.ArchiveRequest{}, wire.TriggerRequest{}, wire.BackfillRequest{}, wire.BackfillResponse{},
+	wire.ScheduleEventList{}, wire.OccurrenceList{}, wire.OccurrenceDetail{}, wire.OccurrenceRequest{}, wire.OccurrenceResponse{},
 }
 
 var (
