@@ -180,6 +180,12 @@ func TestRelease(t *testing.T) {
 // held opens a store on the URL whose transactions stop before their COMMIT until the returned function is called.
 func (w *world) held(url string, key int) (*store.Store, func()) {
 	w.t.Helper()
+	return w.heldWith(url, key, store.Options{Direct: true})
+}
+
+// heldWith is held with options of one's own.
+func (w *world) heldWith(url string, key int, o store.Options) (*store.Store, func()) {
+	w.t.Helper()
 	tx, err := w.pool.Begin(ctx(w.t))
 	if err != nil {
 		w.t.Fatal(err)
@@ -187,9 +193,8 @@ func (w *world) held(url string, key int) (*store.Store, func()) {
 	if _, err := tx.Exec(ctx(w.t), "select pg_advisory_xact_lock(99, $1)", key); err != nil {
 		w.t.Fatal(err)
 	}
-	s, err := store.Open(context.Background(), url, store.Options{
-		Direct: true, Gate: fmt.Sprintf("select set_config('lock_timeout', '0', true), pg_advisory_xact_lock(99, %d)", key),
-	})
+	o.Gate = fmt.Sprintf("select set_config('lock_timeout', '0', true), pg_advisory_xact_lock(99, %d)", key)
+	s, err := store.Open(context.Background(), url, o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -283,15 +288,15 @@ func TestUnknownOutcome(t *testing.T) {
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e := w.start("e", 0)
-	proxy, url := newProxy(t, w.url)
-	slow, open := w.held(url, 3)
+	proxy := w.through()
+	slow, open := w.held(proxy.URL(), 3)
 	commit := make(chan error, 1)
 	go func() {
 		_, err := slow.Commit(ctx(t), store.Batch{Fence: n.Fence, Items: []store.Item{e.turn(n, nil)}})
 		commit <- err
 	}()
 	w.waits(gateClass)
-	proxy.cut()
+	proxy.Cut()
 	wantCommitError(t, <-commit, store.Unknown)
 	w.want(1, "select last_seq from orrery.execution")
 

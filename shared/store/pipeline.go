@@ -71,12 +71,12 @@ func (p *pipeline) count(sql string, a args, n *int) {
 
 // run sends everything. Its error is of the statements up to the COMMIT, or of all where there is none; it is not translated.
 func (p *pipeline) run(ctx context.Context) error {
-	conn, err := p.store.pool.Acquire(ctx)
+	conn, err := p.store.acquire(ctx)
 	if err != nil {
-		return notSent{err}
+		return err
 	}
 	defer conn.Release()
-	err = conn.SendBatch(ctx, &p.batch).Close()
+	err = p.store.answered(ctx, func(ctx context.Context) error { return conn.SendBatch(ctx, &p.batch).Close() })
 	if err == nil {
 		return nil
 	}
@@ -103,14 +103,27 @@ func rollback(ctx context.Context, conn *pgxpool.Conn) {
 
 // list runs one statement that reads, and returns its rows by the names of their columns.
 func list[T any](ctx context.Context, s *Store, what, sql string, a args) ([]T, error) {
-	rows, err := s.pool.Query(ctx, sql, a)
-	if err == nil {
-		var out []T
-		if out, err = pgx.CollectRows(rows, pgx.RowToStructByName[T]); err == nil {
-			return out, nil
-		}
+	out, err := read[T](ctx, s, sql, a)
+	if err != nil {
+		return nil, fmt.Errorf("store: %s: %w", what, translateRead(err))
 	}
-	return nil, fmt.Errorf("store: %s: %w", what, translateRead(err))
+	return out, nil
+}
+
+func read[T any](ctx context.Context, s *Store, sql string, a args) (out []T, err error) {
+	conn, err := s.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	err = s.answered(ctx, func(ctx context.Context) error {
+		rows, err := conn.Query(ctx, sql, a)
+		if err == nil {
+			out, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+		}
+		return err
+	})
+	return out, err
 }
 
 // one is list for a statement of one row; none is ErrNotFound.

@@ -17,6 +17,8 @@ type Options struct {
 	// Direct is set when the URL leads to PostgreSQL itself. Without it every statement is clean for a transaction-mode
 	// pooler: no named prepared statements, no session state, and Listen refuses.
 	Direct bool
+	// AcquireTimeout and AnswerTimeout bound the wait for a free connection, 5 s when zero, and for the database's answer, 15 s.
+	AcquireTimeout, AnswerTimeout time.Duration
 	// Application is shown in pg_stat_activity, such as "orrery-node n1".
 	Application string
 	// Tracer sees every statement; nil for none.
