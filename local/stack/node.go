@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -34,7 +35,7 @@ func (n *Node) Start() error {
 		return err
 	}
 	cmd := exec.Command(n.binary)
-	cmd.Env = append(os.Environ(), "DATABASE_URL="+n.stack.DatabaseURL, "ORRERY_NODE_ID="+n.ID, "ORRERY_LISTEN="+listen)
+	cmd.Env = append(os.Environ(), "DATABASE_URL="+n.databaseURL(), "ORRERY_NODE_ID="+n.ID, "ORRERY_LISTEN="+listen)
 	if t := n.stack.options.SessionTimeout; t > 0 {
 		cmd.Env = append(cmd.Env, "ORRERY_SESSION_TIMEOUT="+t.String())
 	}
@@ -45,6 +46,10 @@ func (n *Node) Start() error {
 	}
 	n.cmd, n.ended = cmd, ended
 	return nil
+}
+
+func (n *Node) databaseURL() string {
+	return cmp.Or(n.stack.options.NodeDatabaseURL(n.ID), n.stack.DatabaseURL)
 }
 
 // address picks a free port at the first start.

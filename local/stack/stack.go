@@ -38,6 +38,8 @@ type Options struct {
 	Root string
 	// DatabaseURL is a PostgreSQL to use instead of a throw-away one.
 	DatabaseURL string
+	// NodeDatabaseURL gives the address by which a node reaches the database; nil or empty for DatabaseURL. Tests put proxies there.
+	NodeDatabaseURL func(node string) string
 	// Nodes is how many; 2 when zero.
 	Nodes int
 	// Listen is the gateway's address; a free port on the loopback address when empty.
@@ -76,6 +78,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.NodeDatabaseURL == nil {
+		o.NodeDatabaseURL = func(string) string { return "" }
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
