@@ -17,8 +17,11 @@ const (
 	// maxBytes is the same for the texts that the events of a turn write out, and maxWork for those that it reads and makes.
 	maxBytes = 1 << 20
 	maxWork  = 16 << 20
-	// snapshotEvery is after how many events a snapshot is due. A load folds at most 500: those, and what comes while the
-	// node must not write one.
+	// firstEvents is the same for the first turn of an execution, and firstBranches is how wide a Parallel may be that it enters:
+	// that turn is written without a snapshot.
+	firstEvents, firstBranches = 200, 100
+	// snapshotEvery is after how many events a snapshot is due: it goes with the turn that reaches them. A load folds at most
+	// 500: fewer than these, or those of a first turn.
 	snapshotEvery = 300
 )
 
@@ -34,7 +37,7 @@ func Start(m *definition.Machine, id history.ExecutionID, start history.Start, n
 	}
 	s := history.New()
 	t := history.Turn{Execution: id, Seq: 1, At: now, FirstEvent: 1}
-	d := &decider{m: m, s: s, t: &t, now: now, draw: newDraw(start.Seed), limits: m.Limits()}
+	d := &decider{m: m, s: s, t: &t, now: now, draw: newDraw(start.Seed), limits: m.Limits(), first: true}
 	d.open(start, expr.Marshal(input))
 	d.proceed()
 	d.finish()
@@ -96,6 +99,7 @@ type decider struct {
 	draw   *draw
 	err    error // the first fault that ends the turn
 
+	first bool // the turn is an execution's first
 	world World
 	began map[history.UnitKey]history.Child // by the units that wait for them
 	begun []begun                           // of distributed Maps
@@ -136,7 +140,7 @@ func (d *decider) faultf(format string, args ...any) { d.fault(fmt.Errorf(format
 
 // full tells that the turn must not go on by itself.
 func (d *decider) full() bool {
-	return d.err != nil || d.t.Stalled || len(d.begun) >= maxBegun || len(d.t.Events) >= maxEvents || d.size >= maxBytes || d.work >= maxWork
+	return d.first && len(d.t.Events) >= firstEvents || d.err != nil || d.t.Stalled || len(d.begun) >= maxBegun || len(d.t.Events) >= maxEvents || d.size >= maxBytes || d.work >= maxWork
 }
 
 // open records the start and enters the first state.
@@ -179,6 +183,8 @@ func (d *decider) proceed() {
 		before := d.s.Events()
 		v := d.s.Ready()
 		switch {
+		case v != nil && d.first && d.wide(v):
+			return
 		case v != nil:
 			d.step(v)
 			d.passOn()
@@ -191,6 +197,12 @@ func (d *decider) proceed() {
 			d.faultf("nothing goes on, and yet something is ready: %v", v)
 		}
 	}
+}
+
+// wide tells whether the step of a visit is too much for a first turn.
+func (d *decider) wide(v *history.Visit) bool {
+	st := d.state(v)
+	return st != nil && v.Phase() == history.PhaseEntered && len(st.Branches) > firstBranches
 }
 
 func (d *decider) step(v *history.Visit) {

@@ -30,3 +30,9 @@ func (h host) Poll(ctx context.Context, q store.Poll, end time.Time) ([]store.As
 	}
 	return p.Wait(ctx, end)
 }
+
+// The documents of the crash tests.
+const (
+	Gauntlet      = gauntlet
+	GauntletChild = gauntletChild
+)

@@ -240,8 +240,11 @@ func (m *memory) offer(x *memoryExecution, o *history.Offer) *memoryTask {
 		Task: history.TaskID(m.next()), Partition: x.Partition, Execution: x.ID, Name: x.Name, Row: o.RowRef,
 		Contract: o.Contract, Work: o.Task,
 	}}
-	if o.Claim != nil {
+	switch {
+	case o.Claim != nil:
 		k.state, k.noticed, k.Claim = "claimed", true, *o.Claim
+	case o.TokenTask:
+		k.state, k.noticed, k.Claim.At = "claimed", true, dbNow()
 	}
 	m.tasks = append(m.tasks, k)
 	return k

@@ -457,7 +457,7 @@ func (m *memory) LostClaims(_ context.Context, q store.LostQuery) ([]store.LostC
 	defer m.lock("LostClaims")()
 	var out []store.LostClaim
 	for _, t := range m.tasks {
-		if t.state == "claimed" && slices.Contains(q.Partitions, t.Partition) && time.Since(m.sessions[t.Claim.Session]) > q.SessionTimeout {
+		if t.state == "claimed" && t.Claim.Session != "" && slices.Contains(q.Partitions, t.Partition) && time.Since(m.sessions[t.Claim.Session]) > q.SessionTimeout {
 			out = append(out, store.LostClaim{Partition: t.Partition, Execution: t.Execution, Row: t.Row, Session: t.Claim.Session, Reason: "session"})
 		}
 	}

@@ -35,6 +35,7 @@ type system struct {
 	url       string
 	db        *pgxpool.Pool // for looking
 	scheduler func(*process) node.Scheduler
+	loads     *loadMeter // nil, or what counts the loads of every process
 }
 
 func newSystem(t *testing.T) *system {
@@ -103,7 +104,11 @@ func (s *system) begin(id string, change ...func(*node.Config)) *process {
 		f(&c)
 	}
 	p := &process{traced: &tracer{}}
-	n, err := node.New(c, s.open(4, p.traced), s.open(1, &tracer{}))
+	var work node.Store = s.open(4, p.traced)
+	if s.loads != nil {
+		work = metered{work, s.loads}
+	}
+	n, err := node.New(c, work, s.open(1, &tracer{}))
 	if err != nil {
 		s.t.Fatal(err)
 	}
