@@ -144,9 +144,44 @@ func TestNodeServesAndLeaves(t *testing.T) {
 	if h.Role != wire.RoleNode || !h.Ready || h.Node == nil || h.Node.ID != "n1" || h.Node.Partitions != 256 || len(h.Nodes) != 1 {
 		t.Errorf("health %+v", h)
 	}
+	address := strings.TrimPrefix(n.client.Base, "http://")
+	check := func() error {
+		cmd, _ := nodeCommand(t, []string{"check", "--listen", address}, "DATABASE_URL=unused")
+		return cmd.Run()
+	}
+	if err := check(); err != nil {
+		t.Errorf("the check of a node that is ready: %v", err)
+	}
 	n.cmd.Process.Signal(syscall.SIGTERM)
 	if err := n.cmd.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v", err)
+	}
+	var exit *exec.ExitError
+	if err := check(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("the check of a node that has left: %v", err)
+	}
+}
+
+// TestMigrateAsJob: outside of Lambda the binary brings an empty database up to date once, and again to no effect.
+func TestMigrateAsJob(t *testing.T) {
+	built, err := gateway.Build(t.Context(), t.TempDir(), "migrate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := storetest.EmptyURL(t)
+	for range 2 {
+		cmd := exec.Command(built["migrate"])
+		cmd.Env = []string{"DATABASE_URL=" + url}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	startNode(t, url)
+	cmd := exec.Command(built["migrate"])
+	cmd.Env = []string{"DATABASE_URL=postgres://127.0.0.1:1/nothing"}
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("without a database: %v", err)
 	}
 }
 

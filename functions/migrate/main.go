@@ -1,9 +1,10 @@
-// Command migrate is the Lambda function that brings the schema up to date; a deployment invokes it directly, before
-// anything else of the new version runs. Any number of invocations at once are harmless.
+// Command migrate brings the schema up to date before anything else of a new version runs: as a Lambda function that a
+// deployment invokes directly, and outside of Lambda as a job that does it once and ends. Any number at once are harmless.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -29,13 +30,25 @@ type Answer struct {
 }
 
 func main() {
-	settings, err := config.Load(config.Migrate, nil, os.LookupEnv, os.Stdout)
+	settings, err := config.Load(config.Migrate, os.Args[1:], os.LookupEnv, os.Stdout)
+	if errors.Is(err, config.ErrHelp) {
+		return
+	}
 	log := telemetry.NewLogger(os.Stderr, settings.LogLevel, slog.String(telemetry.KeyFunction, "migrate"))
 	if err != nil {
 		log.Error("settings are wrong", telemetry.KeyError, err)
 		os.Exit(1)
 	}
-	lambda.Start(func(ctx context.Context, e Event) (Answer, error) { return migrate(ctx, settings, e) })
+	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" {
+		lambda.Start(func(ctx context.Context, e Event) (Answer, error) { return migrate(ctx, settings, e) })
+		return
+	}
+	answer, err := migrate(context.Background(), settings, Event{})
+	if err != nil {
+		log.Error("the schema could not be brought up to date", telemetry.KeyError, err)
+		os.Exit(1)
+	}
+	log.Info("the schema is up to date", telemetry.KeyVersion, answer.Version)
 }
 
 func migrate(ctx context.Context, c config.Config, e Event) (Answer, error) {

@@ -1,5 +1,6 @@
 // Command node is the long-lived container: a function whose trigger is 'always'. It owns partitions, drives their
-// executions, and serves every route of the API. SIGTERM and SIGINT stop it cleanly.
+// executions, and serves every route of the API. SIGTERM and SIGINT stop it cleanly. With `check` before the settings it asks
+// the node that runs under them whether it is ready, and exits with 0 or 1.
 package main
 
 import (
@@ -36,9 +37,17 @@ func main() {
 
 // start runs the node until ctx ends or it cannot go on.
 func start(ctx context.Context) error {
-	c, err := config.Load(config.Node, os.Args[1:], os.LookupEnv, os.Stdout)
+	args := os.Args[1:]
+	checking := len(args) > 0 && args[0] == "check"
+	if checking {
+		args = args[1:]
+	}
+	c, err := config.Load(config.Node, args, os.LookupEnv, os.Stdout)
 	if err != nil {
 		return err
+	}
+	if checking {
+		return check(ctx, c)
 	}
 	callers := auth.Open{}
 	if err := auth.CheckListen(c.Listen, callers, c.Insecure); err != nil {
