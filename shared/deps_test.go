@@ -31,6 +31,7 @@ const (
 	lambda = "github.com/aws/aws-lambda-go"
 	sync   = "golang.org/x/sync"
 	aws    = "github.com/aws/aws-sdk-go-v2"
+	smithy = "github.com/aws/smithy-go"
 )
 
 // rules is the import table. A package that is missing here fails the test: say first what it may lean on.
@@ -53,7 +54,8 @@ var rules = map[string]rule{
 		[]string{"shared/auth", "shared/decide", "shared/definition", "shared/expr", "shared/history", "shared/store", "shared/frontend", "shared/telemetry", "shared/wire", uuid, sync}},
 	"shared/api": {"routes over interfaces that it declares",
 		[]string{"shared/definition", "shared/expr", "shared/history", "shared/auth", "shared/telemetry", "shared/wire", uuid, sync}},
-	"shared/builtin":    {"calls to the outside; it knows nothing of ours, and nobody but mains knows it", []string{aws}},
+	"shared/builtin":    {"calls to the outside; it knows nothing of ours", []string{aws, smithy}},
+	"shared/errand":     {"the worker inside of the server", []string{"shared/auth", "shared/builtin", "shared/expr", "shared/telemetry", "shared/wire", "shared/worker"}},
 	"shared/auth":       {"who may do what", []string{"shared/wire"}},
 	"shared/config":     {"settings, read once at the edge", nil},
 	"shared/telemetry":  {"logs and profiles", nil},

@@ -18,6 +18,7 @@ import (
 	"github.com/orrery-dev/orrery/shared/builtin"
 	"github.com/orrery-dev/orrery/shared/config"
 	"github.com/orrery-dev/orrery/shared/cron"
+	"github.com/orrery-dev/orrery/shared/errand"
 	"github.com/orrery-dev/orrery/shared/frontend"
 	"github.com/orrery-dev/orrery/shared/node"
 	"github.com/orrery-dev/orrery/shared/store"
@@ -78,12 +79,20 @@ func start(ctx context.Context) error {
 	front := n.Frontend(frontend.Options{
 		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout,
 		MaxPayload: c.MaxPayload, Version: telemetry.Version(),
+		NoHTTP: c.HTTPAllow == "", NoLambda: c.LambdaAllow == "",
 	})
 	runner, err := scheduler(ctx, c, db, front, log)
 	if err != nil {
 		return err
 	}
 	n.UseScheduler(runner)
+	errands, err := errand.New(ctx, errand.Config{
+		ID: c.NodeID, HTTPAllow: c.HTTPAllow, LambdaAllow: c.LambdaAllow, Connections: c.HTTPConnections, Concurrency: c.ServerTasks,
+		Namespaces: db.Namespaces, Log: log,
+	}, front)
+	if err != nil {
+		return err
+	}
 	handler := api.New(
 		api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Schedules: front, Cluster: front, Readiness: n},
 		api.Options{Authenticator: callers, Log: log, MaxBody: c.MaxBody, MaxPayload: c.MaxPayload, Deadline: c.RequestTimeout})
@@ -92,7 +101,7 @@ func start(ctx context.Context) error {
 		return err
 	}
 	log.Info("listening", telemetry.KeyAddress, listener.Addr().String())
-	return api.Serve(ctx, listener, handler, c.RequestTimeout, n.Run)
+	return api.Serve(ctx, listener, handler, c.RequestTimeout, errands.Beside(n.Run))
 }
 
 // scheduler makes what runs the schedules, with the calls to the outside that the settings allow.

@@ -15,25 +15,18 @@ import (
 var start = time.Date(2026, 11, 30, 3, 29, 21, 0, time.UTC)
 
 // document is a definition of the reference service that can be run here.
-type document struct {
-	machine *definition.Machine
-	// resources has what Tasks had as Resource before a script took their place, by the name of the state.
-	resources map[string]string
-}
+type document struct{ machine *definition.Machine }
 
-// documentOf parses a definition. Lambda functions are run as contracts, which a script answers. The reason is what the
-// definition needs that is not built.
+// documentOf parses a definition. The reason is what the definition needs that is not built.
 func documentOf(v expr.Value) (d *document, reason string, err error) {
-	d = &document{resources: map[string]string{}}
-	parsed, problems := definition.Parse(expr.Marshal(scripted(v, "", d.resources)), definition.Options{})
+	parsed, problems := definition.Parse(expr.Marshal(v), definition.Options{})
 	if reason := notBuilt(problems); reason != "" {
 		return nil, reason, nil
 	}
 	if parsed == nil {
 		return nil, "", fmt.Errorf("the definition is refused: %w", problems.Err())
 	}
-	d.machine = parsed.Machine
-	return d, "", nil
+	return &document{parsed.Machine}, "", nil
 }
 
 // notBuilt is the first thing that a definition needs and that is not built; empty where there is none.
@@ -44,33 +37,6 @@ func notBuilt(problems definition.Problems) string {
 		}
 	}
 	return ""
-}
-
-// scripted replaces the resources that are Lambda functions; name is the member that v stands under.
-func scripted(v expr.Value, name string, resources map[string]string) expr.Value {
-	switch v := v.(type) {
-	case []expr.Value:
-		list := make([]expr.Value, len(v))
-		for i := range v {
-			list[i] = scripted(v[i], "", resources)
-		}
-		return list
-	case *expr.Object:
-		o := expr.NewObject()
-		for n, member := range v.All() {
-			o.Set(n, scripted(member, n, resources))
-		}
-		if text := textOf(o, "Resource"); textOf(o, "Type") == "Task" && isLambda(text) {
-			resources[name] = text
-			o.Set("Resource", "task:scripted")
-		}
-		return o
-	}
-	return v
-}
-
-func isLambda(resource string) bool {
-	return strings.HasPrefix(resource, "arn:aws:lambda:") || resource == "arn:aws:states:::lambda:invoke"
 }
 
 // textOf is a member that is a string; empty where there is none.
@@ -89,15 +55,6 @@ func (d *document) run(input []byte, world trial.World) (*trial.Run, error) {
 			MachineID: "arn:aws:states:us-east-1:111111111111:stateMachine:machine",
 		},
 		At: history.TimeOf(start),
-		Resource: func(state string) string {
-			if text, ok := d.resources[state]; ok {
-				return text
-			}
-			if s := d.machine.Find(state); s != nil && s.Resource != nil {
-				return s.Resource.Text
-			}
-			return ""
-		},
 	})
 }
 

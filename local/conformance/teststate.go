@@ -160,7 +160,7 @@ func (c *stateCall) request() trial.StateRequest {
 	return q
 }
 
-// definition has a contract in place of every service that a Task calls: with a mock, none is called.
+// definition has a contract in place of every service that a Task calls and that is not known here: with a mock, none is called.
 func (c *stateCall) definition() []byte {
 	v, err := expr.Parse([]byte(c.Definition))
 	if err != nil {
@@ -182,7 +182,7 @@ func mocked(v expr.Value) expr.Value {
 		for name, member := range v.All() {
 			o.Set(name, mocked(member))
 		}
-		if textOf(o, "Type") == "Task" {
+		if _, err := definition.ParseResource(textOf(o, "Resource")); textOf(o, "Type") == "Task" && err != nil {
 			o.Set("Resource", "task:mocked")
 		}
 		return o

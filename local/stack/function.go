@@ -73,7 +73,10 @@ func (s *Stack) cold(f gateway.Function) (lambdahttp.Func, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	front := frontend.New(db, frontend.Options{SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout, MaxPayload: c.MaxPayload})
+	front := frontend.New(db, frontend.Options{
+		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout, MaxPayload: c.MaxPayload,
+		NoHTTP: c.HTTPAllow == "", NoLambda: c.LambdaAllow == "",
+	})
 	handler := api.ForFunction(f.Name,
 		api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Schedules: front, Cluster: front},
 		api.Options{Authenticator: auth.Open{}, Log: s.options.Log, MaxBody: c.MaxBody, MaxPayload: c.MaxPayload, Deadline: c.RequestTimeout})

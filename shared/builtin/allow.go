@@ -100,7 +100,7 @@ func (a *Allow) Empty() bool { return len(a.hosts)+len(a.prefixes) == 0 }
 // URL tells whether a URL may be called, as far as its text says.
 func (a *Allow) URL(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%w: the scheme of %s", ErrForbidden, u.Redacted())
+		return fmt.Errorf("%w: the scheme %q", ErrForbidden, u.Scheme)
 	}
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	port := or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])

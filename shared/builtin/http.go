@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	neturl "net/url"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -21,6 +23,9 @@ const (
 	maxRedirects    = 5
 	connectTime     = 10 * time.Second
 )
+
+// ErrTooLarge is an answer with more than MaxAnswer bytes.
+var ErrTooLarge = fmt.Errorf("the answer has more than %d bytes", MaxAnswer)
 
 // HTTP makes requests to what is allowed. It is safe for concurrent use.
 type HTTP struct {
@@ -45,31 +50,60 @@ func NewHTTP(a Allow) *HTTP {
 	return h
 }
 
+// Request is a request to make.
+type Request struct {
+	Method, URL string
+	Header      http.Header
+	Body        []byte
+}
+
+// Response is an answer.
+type Response struct {
+	Status int
+	// Reason is what stands behind the status, such as "Not Found"; it may be empty.
+	Reason string
+	Header http.Header
+	Body   []byte
+}
+
 // Call makes a request, follows redirects to what is allowed, and gives the status and the body of the answer.
 func (h *HTTP) Call(ctx context.Context, method, url string, header http.Header, body []byte) (int, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	r, err := h.Do(ctx, Request{method, url, header, body})
+	return r.Status, r.Body, err
+}
+
+// Do makes a request, follows redirects to what is allowed, and gives the answer, whatever its status. An error tells the place
+// of the URL, and neither its query nor a header: they may be secrets.
+func (h *HTTP) Do(ctx context.Context, q Request) (Response, error) {
+	req, err := http.NewRequestWithContext(ctx, q.Method, q.URL, bytes.NewReader(q.Body))
 	if err != nil {
-		return 0, nil, fmt.Errorf("builtin: request: %w", err)
+		return Response{}, fmt.Errorf("builtin: the method or the URL of the request cannot be used: %w", cause(err))
 	}
 	if err := h.allow.URL(req.URL); err != nil {
-		return 0, nil, err
+		return Response{}, err
 	}
-	for name, values := range header {
+	for name, values := range q.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	resp, err := h.client.Do(req)
 	if err != nil {
-		return 0, nil, fmt.Errorf("builtin: %s %s: %w", method, req.URL.Redacted(), cause(err))
+		return Response{}, fmt.Errorf("builtin: %s %s: %w", q.Method, placeOf(req.URL), cause(err))
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
 	switch {
 	case err != nil:
-		return 0, nil, fmt.Errorf("builtin: %s %s: read the answer: %w", method, req.URL.Redacted(), err)
+		return Response{}, fmt.Errorf("builtin: %s %s: read the answer: %w", q.Method, placeOf(req.URL), err)
 	case len(answer) > MaxAnswer:
-		return 0, nil, fmt.Errorf("builtin: %s %s: the answer has more than %d bytes", method, req.URL.Redacted(), MaxAnswer)
+		return Response{}, fmt.Errorf("builtin: %s %s: %w", q.Method, placeOf(req.URL), ErrTooLarge)
 	}
-	return resp.StatusCode, answer, nil
+	reason := strings.TrimSpace(strings.TrimPrefix(resp.Status, strconv.Itoa(resp.StatusCode)))
+	return Response{Status: resp.StatusCode, Reason: reason, Header: resp.Header, Body: answer}, nil
+}
+
+// placeOf is a URL without what may be secret in it.
+func placeOf(u *neturl.URL) string {
+	return (&neturl.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // cause takes off what the client says again about the request.

@@ -6,12 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // Lambda invokes functions that are allowed. It is safe for concurrent use.
@@ -48,32 +54,105 @@ func NewLambda(ctx context.Context, list string) (*Lambda, error) {
 	return l, nil
 }
 
+// Invocation is a call of a function to make.
+type Invocation struct {
+	// Function is a name or an ARN, Qualifier a version or an alias; empty for the newest.
+	Function, Qualifier string
+	// Type is RequestResponse, Event or DryRun; empty for the first.
+	Type string
+	// LogTail asks for the end of the function's log.
+	LogTail bool
+	// ClientContext is a JSON object; nil for none.
+	ClientContext []byte
+	Payload       []byte
+}
+
+// Result is what became of a call that the service has taken.
+type Result struct {
+	Status  int
+	Version string // that was executed
+	// Failed is how the function has failed, such as "Unhandled"; empty where it has not. The payload then says why.
+	Failed    string
+	LogTail   string // base64
+	RequestID string
+	Header    http.Header
+	Payload   []byte
+}
+
+// ServiceError is a call that the service has refused, or of which nobody knows what became.
+type ServiceError struct {
+	// Code is that of the service, such as "ResourceNotFoundException"; empty where no answer came.
+	Code, Message string
+	// Status is zero where no answer came.
+	Status    int
+	RequestID string
+	err       error
+}
+
+func (e *ServiceError) Error() string { return "builtin: invoke: " + e.err.Error() }
+
+func (e *ServiceError) Unwrap() error { return e.err }
+
 // Invoke calls a function with a payload and waits for its answer. The facts are in its client context, under custom. The
 // error is a *FunctionError where the function has failed.
 func (l *Lambda) Invoke(ctx context.Context, function, qualifier string, facts map[string]string, payload []byte) ([]byte, error) {
-	if !slices.ContainsFunc(l.patterns, func(p string) bool { return matches(p, function) }) {
-		return nil, fmt.Errorf("%w: the function %s", ErrForbidden, function)
-	}
 	about, err := json.Marshal(map[string]any{"custom": facts})
 	if err != nil {
 		return nil, fmt.Errorf("builtin: invoke %s: %w", function, err)
 	}
-	in := &lambda.InvokeInput{
-		FunctionName: &function, Payload: payload, ClientContext: aws.String(base64.StdEncoding.EncodeToString(about)),
-	}
-	if qualifier != "" {
-		in.Qualifier = &qualifier
-	}
-	out, err := l.client.Invoke(ctx, in)
+	r, err := l.Run(ctx, Invocation{Function: function, Qualifier: qualifier, ClientContext: about, Payload: payload})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("builtin: invoke %s: %w", function, err)
-	case out.FunctionError != nil:
-		return nil, failureOf(out.Payload)
-	case len(out.Payload) > MaxAnswer:
-		return nil, fmt.Errorf("builtin: invoke %s: the answer has more than %d bytes", function, MaxAnswer)
+		return nil, err
+	case r.Failed != "":
+		return nil, failureOf(r.Payload)
 	}
-	return out.Payload, nil
+	return r.Payload, nil
+}
+
+// Run calls a function. The error is ErrForbidden, ErrTooLarge or a *ServiceError.
+func (l *Lambda) Run(ctx context.Context, q Invocation) (Result, error) {
+	if !slices.ContainsFunc(l.patterns, func(p string) bool { return matches(p, q.Function) }) {
+		return Result{}, fmt.Errorf("%w: the function %s", ErrForbidden, q.Function)
+	}
+	in := &lambda.InvokeInput{FunctionName: &q.Function, Payload: q.Payload, InvocationType: types.InvocationType(q.Type)}
+	if q.Qualifier != "" {
+		in.Qualifier = &q.Qualifier
+	}
+	if q.LogTail {
+		in.LogType = types.LogTypeTail
+	}
+	if q.ClientContext != nil {
+		in.ClientContext = aws.String(base64.StdEncoding.EncodeToString(q.ClientContext))
+	}
+	out, err := l.client.Invoke(ctx, in)
+	if err != nil {
+		return Result{}, serviceError(err)
+	}
+	if len(out.Payload) > MaxAnswer {
+		return Result{}, fmt.Errorf("builtin: invoke %s: %w", q.Function, ErrTooLarge)
+	}
+	r := Result{
+		Status: int(out.StatusCode), Version: aws.ToString(out.ExecutedVersion), Failed: aws.ToString(out.FunctionError),
+		LogTail: aws.ToString(out.LogResult), Payload: out.Payload,
+	}
+	r.RequestID, _ = middleware.GetRequestIDMetadata(out.ResultMetadata)
+	if raw, ok := middleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response); ok {
+		r.Header = raw.Header
+	}
+	return r, nil
+}
+
+// serviceError reads what the service says.
+func serviceError(err error) error {
+	e := &ServiceError{Message: err.Error(), err: err}
+	if said, ok := errors.AsType[smithy.APIError](err); ok {
+		e.Code, e.Message = said.ErrorCode(), said.ErrorMessage()
+	}
+	if answer, ok := errors.AsType[*awshttp.ResponseError](err); ok {
+		e.Status, e.RequestID = answer.HTTPStatusCode(), answer.ServiceRequestID()
+	}
+	return e
 }
 
 // failureOf reads what a failed function answers.

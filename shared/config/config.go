@@ -36,7 +36,8 @@ type Config struct {
 	SessionTimeout    time.Duration
 	HeartbeatInterval time.Duration
 
-	// HTTPAllow and LambdaAllow list what the server itself may call; empty for nothing.
+	// HTTPAllow and LambdaAllow list what the server itself may call; empty for nothing. A process that only publishes refuses
+	// documents that use what is empty.
 	HTTPAllow, LambdaAllow string
 	// ScheduleWorkers is how many direct targets of schedules a process runs at once. They are renewed with each
 	// ScheduleHeartbeat, and lost after a ScheduleLease without.
@@ -48,6 +49,9 @@ type Config struct {
 	// MaxBody and MaxPayload are in bytes.
 	MaxBody    int64
 	MaxPayload int
+	// HTTPConnections is the name of a file with what is added to requests. ServerTasks bounds the calls at once.
+	HTTPConnections string
+	ServerTasks     int
 	// RequestTimeout bounds a request from its arrival to its answer.
 	RequestTimeout time.Duration
 	LogLevel       slog.Level

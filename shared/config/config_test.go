@@ -33,7 +33,7 @@ func TestDefaults(t *testing.T) {
 		Listen: "127.0.0.1:8080", Address: "127.0.0.1:8080",
 		NodeTimeout: 5 * time.Second, SessionTimeout: 30 * time.Second, HeartbeatInterval: 5 * time.Second,
 		ScheduleWorkers: 8, ScheduleLease: time.Minute, ScheduleHeartbeat: 15 * time.Second,
-		Memory: 128 << 20, MaxBody: 1 << 20, MaxPayload: 256 << 10, RequestTimeout: 30 * time.Second, LogLevel: slog.LevelInfo,
+		Memory: 128 << 20, MaxBody: 1 << 20, MaxPayload: 256 << 10, RequestTimeout: 30 * time.Second, ServerTasks: 100, LogLevel: slog.LevelInfo,
 	}
 	if c != want {
 		t.Errorf("got  %+v\nwant %+v", c, want)

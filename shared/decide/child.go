@@ -105,7 +105,7 @@ func (d *decider) childSpec(st *definition.State, work expr.Value) (childSpec, f
 		return childSpec{of: st.Resource.Workflow, input: work}, failure{}
 	}
 	bad := func(fault string) (childSpec, failure) {
-		return childSpec{}, failure{code: expr.StatesRuntime, cause: fmt.Sprintf("The Parameters '%s' could not be used to start the Task: [%s]", d.text(work), fault)}
+		return childSpec{}, failure{code: expr.StatesRuntime, cause: notStarted(d.text(work), fault).Cause}
 	}
 	o, _ := work.(*expr.Object)
 	arn, ok := o.Get("StateMachineArn")

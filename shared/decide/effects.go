@@ -200,7 +200,7 @@ func (d *decider) offer(v *history.Visit, now standing) {
 	if st.Resource.Token {
 		heartbeat = 0 // whoever claims the row is not the one who has to beat
 	}
-	input := v.Work()
+	input := workOf(st.Resource, v.Work())
 	if now.token {
 		input = []byte("null") // nobody gets it with this row
 	}

@@ -30,6 +30,10 @@ func (d *decider) schedule(v *history.Visit, st *definition.State) {
 		d.startChild(v, st, ev, effective)
 		return
 	}
+	if err := checkRequest(st.Resource, effective); err != nil {
+		d.fail(v, st, evaluation(v, err))
+		return
+	}
 	d.touch(v)
 	if ev.Unit == history.TokenUnit {
 		d.touchUnit(history.SubmitKey(v.Key()))
@@ -65,7 +69,7 @@ func (d *decider) scheduled(v *history.Visit, st *definition.State) (history.Eve
 	switch st.Resource.Kind {
 	case definition.ResourceSignal:
 		ev.Unit, ev.Name = history.SignalUnit, st.Resource.Signal
-	case definition.ResourceWorker:
+	case definition.ResourceWorker, definition.ResourceHTTP, definition.ResourceLambda:
 		ev.Queue = int64(st.QueueTimeoutSeconds) * 1000
 		if st.Resource.Token {
 			ev.Unit = history.TokenUnit

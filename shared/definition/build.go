@@ -12,6 +12,7 @@ import (
 type builder struct {
 	*report
 	strict bool
+	off    map[ResourceKind]string
 	rules  *rules
 	// states counts all states; names has them by name, and becomes the index of
 	// the machines.

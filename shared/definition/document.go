@@ -28,6 +28,8 @@ const (
 type Options struct {
 	// Strict keeps to Amazon States Language: it refuses the additions.
 	Strict bool
+	// Off are the kinds of resources that nobody serves, each with the reason: a document that uses one is refused.
+	Off map[ResourceKind]string
 	// MaxBytes limits the size of the text; zero means DefaultMaxBytes.
 	MaxBytes int
 }
@@ -76,7 +78,7 @@ func parse(text []byte, opts Options, r *report) *Document {
 		r.errorf(root, RuleType, "Definition must be a valid JSON object")
 		return nil
 	}
-	b := builder{report: r, strict: opts.Strict, names: map[string]*State{}, rules: &rules{}}
+	b := builder{report: r, strict: opts.Strict, off: opts.Off, names: map[string]*State{}, rules: &rules{}}
 	machine := b.document(o)
 	return &Document{Machine: machine, Normalised: expr.Marshal(v), Hash: hash(v, opts.Strict)}
 }

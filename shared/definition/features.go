@@ -95,8 +95,6 @@ var notBuilt = map[feature]string{
 	"JSONata":      "the query language JSONata",
 	"ItemReader":   "an ItemReader",
 	"ResultWriter": "a ResultWriter",
-	"http":         "HTTP requests made by the server",
-	"lambda":       "Lambda functions invoked by the server",
 	"Credentials":  "credentials for tasks that the server does",
 }
 
@@ -106,10 +104,4 @@ var fieldFeatures = map[string]map[string]feature{
 	"state": {
 		"ItemReader": "ItemReader", "ResultWriter": "ResultWriter", "Credentials": "Credentials",
 	},
-}
-
-// resourceFeatures are the features that a Task uses by its resource.
-var resourceFeatures = map[ResourceKind]feature{
-	ResourceHTTP:   "http",
-	ResourceLambda: "lambda",
 }

@@ -229,7 +229,7 @@ type Resource struct {
 	Kind ResourceKind
 	// Text is the field as written.
 	Text     string
-	Contract history.Contract // worker
+	Contract history.Contract // worker; http and lambda: one of the server's own
 	Language string           // worker: ?language=python, lower case; empty for any
 	Signal   string           // signal
 	// Target is the function's ARN (lambda); empty where Arguments or Parameters

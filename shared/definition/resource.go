@@ -66,7 +66,7 @@ func ParseResource(text string) (*Resource, error) {
 		r.Kind = ResourceChild
 		r.Workflow, err = parseWorkflow(rest)
 	case text == "http":
-		r.Kind = ResourceHTTP
+		r.Kind, r.Contract = ResourceHTTP, HTTPContract
 	case scheme == "arn":
 		err = r.arn()
 	default:
@@ -77,6 +77,22 @@ func ParseResource(text string) (*Resource, error) {
 	}
 	return r, nil
 }
+
+// The contracts of what the server does itself. No document and no worker can name them: a name has no colon.
+var (
+	// HTTPContract is a request: the input is what the Task gives as Arguments or Parameters.
+	HTTPContract = history.Contract{Task: "orrery:http", Version: 1}
+	// LambdaContract invokes a function and gives its answer with a description of the call.
+	LambdaContract = history.Contract{Task: "orrery:lambda", Version: 1}
+	// FunctionContract invokes a function, with FunctionName and Payload in its input, and gives the bare answer.
+	FunctionContract = history.Contract{Task: "orrery:function", Version: 1}
+)
+
+// Claimed tells whether the task is one that is claimed from the queue: by a worker, or by the server as its own worker.
+func (k ResourceKind) Claimed() bool { return k == ResourceWorker || k.ByServer() }
+
+// ByServer tells whether the server does the task itself.
+func (k ResourceKind) ByServer() bool { return k == ResourceHTTP || k == ResourceLambda }
 
 // byToken ends the name of a task that is over when its token is reported.
 const byToken = ".waitForTaskToken"
@@ -165,7 +181,7 @@ func (r *Resource) arn() error {
 		return err
 	}
 	if functionARN.MatchString(r.Text) {
-		r.Kind, r.Target = ResourceLambda, r.Text
+		r.Kind, r.Target, r.Contract = ResourceLambda, r.Text, FunctionContract
 		return nil
 	}
 	m := serviceARN.FindStringSubmatch(r.Text)
@@ -181,12 +197,12 @@ func (r *Resource) service(name, pattern string) error {
 	r.Sync, r.Token = sync, pattern == byToken
 	switch name {
 	case "lambda:invoke":
-		r.Kind = ResourceLambda
+		r.Kind, r.Contract = ResourceLambda, LambdaContract
 		if sync == 0 {
 			return nil
 		}
 	case "http:invoke":
-		r.Kind = ResourceHTTP
+		r.Kind, r.Contract = ResourceHTTP, HTTPContract
 		if pattern == "" {
 			return nil
 		}

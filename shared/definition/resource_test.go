@@ -30,12 +30,12 @@ func TestParseResource(t *testing.T) {
 		"arn:aws:states:::states:startExecution":               {Kind: ResourceChild},
 		"arn:aws:states:::states:startExecution.sync":          {Kind: ResourceChild, Sync: 1},
 		"arn:aws:states:::states:startExecution.sync:2":        {Kind: ResourceChild, Sync: 2},
-		"http":                           {Kind: ResourceHTTP},
-		"arn:aws:states:::http:invoke":   {Kind: ResourceHTTP},
-		function:                         {Kind: ResourceLambda, Target: function},
-		function + ":$LATEST":            {Kind: ResourceLambda, Target: function + ":$LATEST"},
-		"arn:aws:states:::lambda:invoke": {Kind: ResourceLambda},
-		"arn:aws:states:::lambda:invoke.waitForTaskToken":         {Kind: ResourceLambda, Token: true},
+		"http":                           {Kind: ResourceHTTP, Contract: HTTPContract},
+		"arn:aws:states:::http:invoke":   {Kind: ResourceHTTP, Contract: HTTPContract},
+		function:                         {Kind: ResourceLambda, Target: function, Contract: FunctionContract},
+		function + ":$LATEST":            {Kind: ResourceLambda, Target: function + ":$LATEST", Contract: FunctionContract},
+		"arn:aws:states:::lambda:invoke": {Kind: ResourceLambda, Contract: LambdaContract},
+		"arn:aws:states:::lambda:invoke.waitForTaskToken":         {Kind: ResourceLambda, Token: true, Contract: LambdaContract},
 		"arn:aws:states:::states:startExecution.waitForTaskToken": {Kind: ResourceChild, Token: true},
 	} {
 		want.Text = text
@@ -94,6 +94,15 @@ func TestCheckName(t *testing.T) {
 	for _, name := range refused {
 		if CheckName(name) == nil {
 			t.Errorf("%q is taken as a name", name)
+		}
+	}
+}
+
+// No document and no worker can name a contract of the server.
+func TestContractsOfTheServer(t *testing.T) {
+	for _, c := range []history.Contract{HTTPContract, LambdaContract, FunctionContract} {
+		if CheckName(c.Task) == nil {
+			t.Errorf("%s is a name", c.Task)
 		}
 	}
 }

@@ -78,6 +78,8 @@ const (
 
 	// RuleAddition: an addition to Amazon States Language in strict mode.
 	RuleAddition = "addition"
+	// RuleOff: a task of a kind that the settings of the server have off.
+	RuleOff = "off"
 	// RuleNotBuilt: a part of the language that this version does not run.
 	RuleNotBuilt = "not-built"
 )

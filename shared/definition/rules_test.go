@@ -243,9 +243,16 @@ var distributedCases = []ruleCase{
 
 var notBuiltCases = []ruleCase{
 	{"content of S3", distributed(`, "ItemReader": {}, "ResultWriter": {}`), []string{"/States/A/ItemReader not-built", "/States/A/ResultWriter not-built"}},
-	{"http", stateA(`"Type": "Task", "End": true, "Resource": "http"`), []string{"/States/A/Resource not-built"}},
-	{"lambda", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Credentials": {}`),
-		[]string{"/States/A/Credentials not-built", "/States/A/Resource not-built"}},
+	{"credentials", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Credentials": {}`),
+		[]string{"/States/A/Credentials not-built"}},
+}
+
+// offCases are read where HTTP requests are off.
+var offCases = []ruleCase{
+	{"a request", stateA(`"Type": "Task", "End": true, "Resource": "http"`), []string{"/States/A/Resource off"}},
+	{"a compensation", stateA(`"Type": "Task", "End": true, "Resource": "task:a", "Compensate": {"Resource": "arn:aws:states:::http:invoke"}`),
+		[]string{"/States/A/Compensate/Resource off"}},
+	{"a function", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::lambda:invoke"`), nil},
 }
 
 // topped is a document with more fields at its top.
@@ -364,6 +371,10 @@ func TestRules(t *testing.T) {
 	}
 	for _, c := range strictCases {
 		t.Run("strict/"+c.name, func(t *testing.T) { checkRules(t, c, Options{Strict: true}, hit) })
+	}
+	off := Options{Off: map[ResourceKind]string{ResourceHTTP: "nothing is allowed"}}
+	for _, c := range offCases {
+		t.Run("off/"+c.name, func(t *testing.T) { checkRules(t, c, off, hit) })
 	}
 	for _, rule := range ruleConstants(t) {
 		if !hit[rule] {

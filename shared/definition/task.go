@@ -58,12 +58,11 @@ func (b *builder) resource(s *State, f fields) {
 	case ResourceChild:
 		b.forWorkers(f, "starts an execution", queueFields)
 	}
+	if reason := b.off[r.Kind]; reason != "" {
+		b.errorf(at, RuleOff, "The server does not do this task: %s.", reason)
+	}
 	if b.strict && !strings.HasPrefix(text, "arn:") {
 		b.errorf(at, RuleAddition, "The resource %q is an addition to Amazon States Language, which strict mode refuses: write its ARN.", text)
-		return
-	}
-	if feature, ok := resourceFeatures[r.Kind]; ok {
-		b.refuse(at, feature)
 	}
 }
 

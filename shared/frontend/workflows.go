@@ -18,7 +18,7 @@ func (f *Frontend) Publish(ctx context.Context, c auth.Call, q wire.PublishReque
 	if err != nil {
 		return wire.Workflow{}, false, err
 	}
-	doc, err := parseDocument(q.Document, q.Strict)
+	doc, err := parseDocument(q.Document, definition.Options{Strict: q.Strict, Off: f.off()})
 	if err != nil {
 		return wire.Workflow{}, false, err
 	}
@@ -36,7 +36,7 @@ func (f *Frontend) Publish(ctx context.Context, c auth.Call, q wire.PublishReque
 }
 
 // parseDocument reads the document of a request: a string is the text of one, as JSON or YAML.
-func parseDocument(raw json.RawMessage, strict bool) (*definition.Document, error) {
+func parseDocument(raw json.RawMessage, o definition.Options) (*definition.Document, error) {
 	text := []byte(raw)
 	if len(raw) > 0 && raw[0] == '"' {
 		var s string
@@ -45,7 +45,7 @@ func parseDocument(raw json.RawMessage, strict bool) (*definition.Document, erro
 		}
 		text = []byte(s)
 	}
-	doc, problems := definition.Parse(text, definition.Options{Strict: strict})
+	doc, problems := definition.Parse(text, o)
 	var invalid *definition.InvalidError
 	if err := problems.Err(); errors.As(err, &invalid) {
 		e := wire.Errorf(wire.InvalidWorkflow, "the document is refused; details has every problem")
@@ -55,6 +55,18 @@ func parseDocument(raw json.RawMessage, strict bool) (*definition.Document, erro
 		return nil, e
 	}
 	return doc, nil
+}
+
+// off are the resources that no node serves, with the reason.
+func (f *Frontend) off() map[definition.ResourceKind]string {
+	off := map[definition.ResourceKind]string{}
+	if f.options.NoHTTP {
+		off[definition.ResourceHTTP] = "no host is allowed (ORRERY_HTTP_ALLOW)"
+	}
+	if f.options.NoLambda {
+		off[definition.ResourceLambda] = "no function is allowed (ORRERY_LAMBDA_ALLOW)"
+	}
+	return off
 }
 
 // wouldPublish says what Publish would make of d.

@@ -228,11 +228,13 @@ func unitTypes(resource string) (family, kind, name string) {
 	if resource == "" {
 		return "Task", "", ""
 	}
-	if rest, ok := strings.CutPrefix(resource, "arn:aws:states:::"); ok {
+	if _, rest, ok := strings.Cut(resource, ":states:::"); ok && strings.HasPrefix(resource, "arn:") {
 		kind, name, _ = strings.Cut(rest, ":")
 		return "Task", kind, name
 	}
 	switch {
+	case resource == "http":
+		return "Task", "http", "invoke"
 	case strings.HasPrefix(resource, "arn:") && strings.Contains(resource, ":activity:"):
 		return "Activity", "", resource
 	case strings.HasPrefix(resource, "arn:") && strings.Contains(resource, ":lambda:"):

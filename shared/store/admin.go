@@ -23,6 +23,7 @@ type Settings struct {
 var (
 	settingsSQL        = query("settings")
 	namespaceSQL       = query("namespace")
+	namespacesSQL      = query("namespaces")
 	makeDaysSQL        = query("make_days")
 	cleanLockSQL       = query("clean_lock")
 	cleanTasksSQL      = query("clean_tasks")
@@ -55,6 +56,17 @@ func (s *Store) Namespace(ctx context.Context, name string) (history.NamespaceID
 	type row struct{ ID int32 }
 	r, err := one[row](ctx, s, "find namespace "+name, namespaceSQL, args{"name": name})
 	return history.NamespaceID(r.ID), err
+}
+
+// Namespaces lists the names of all namespaces.
+func (s *Store) Namespaces(ctx context.Context) ([]string, error) {
+	type row struct{ Name string }
+	rows, err := list[row](ctx, s, "list namespaces", namespacesSQL, args{})
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.Name
+	}
+	return names, err
 }
 
 // MakePartitions makes the day partitions of history and snapshots for today and the days after it, and returns how many

@@ -133,10 +133,7 @@ func (t *stateTrial) machine(st *definition.State) *definition.Machine {
 	alone := t.p.around(st, t.q)
 	if st.Type == definition.Parallel || st.Type == definition.Map || st.Type == definition.Task {
 		alone.Type, alone.Branches, alone.Processor = definition.Task, nil, nil
-		alone.Resource = &definition.Resource{
-			Kind: definition.ResourceWorker, Text: "task:mock", Contract: history.Contract{Task: "mock", Version: 1},
-			Token: st.Resource != nil && st.Resource.Token,
-		}
+		alone.Resource = mockedResource(st.Resource)
 	}
 	states := []*definition.State{alone}
 	known := map[string]bool{}
@@ -158,6 +155,17 @@ func (t *stateTrial) machine(st *definition.State) *definition.Machine {
 		alone.Catch[i].Next = way(alone.Catch[i].Next)
 	}
 	return definition.NewMachine(states...)
+}
+
+// mockedResource is a worker's in place of a state's, which is nil for a state that is no Task. What the server does itself
+// stays as it is: its parameters are checked before the mock is asked.
+func mockedResource(r *definition.Resource) *definition.Resource {
+	if r != nil && r.Kind.ByServer() {
+		return r
+	}
+	return &definition.Resource{
+		Kind: definition.ResourceWorker, Text: "task:mock", Contract: history.Contract{Task: "mock", Version: 1}, Token: r != nil && r.Token,
+	}
 }
 
 // last is a Succeed state.

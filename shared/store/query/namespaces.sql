@@ -1,0 +1,1 @@
+select name from orrery.namespace order by name
