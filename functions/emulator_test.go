@@ -24,8 +24,9 @@ const maxBinary = 20 << 20
 
 // emulator runs each function's own binary as Lambda does, against a database that is empty at first.
 type emulator struct {
-	t     *testing.T
-	pools map[string]*gateway.Pool
+	t          *testing.T
+	pools      map[string]*gateway.Pool
+	statements *statements // of the scheduled function
 }
 
 func newEmulator(t *testing.T) *emulator {
@@ -47,13 +48,17 @@ func newEmulator(t *testing.T) *emulator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &emulator{t, map[string]*gateway.Pool{}}
+	e := &emulator{t, map[string]*gateway.Pool{}, newStatements(t, url)}
 	for _, f := range functions {
 		if info, err := os.Stat(binaries[f.Name]); err != nil || info.Size() > maxBinary {
 			t.Errorf("%s: the binary has %d bytes, want at most %d: %v", f.Name, info.Size(), maxBinary, err)
 		}
 		log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
-		pool, err := rie.Pool(f, binaries[f.Name], nil, gateway.Limits{Instances: 1, Queue: 10, Wait: time.Minute}, log)
+		var own map[string]string
+		if f.Name == "cron" {
+			own = map[string]string{"DATABASE_URL": e.statements.url}
+		}
+		pool, err := rie.Pool(f, binaries[f.Name], own, gateway.Limits{Instances: 1, Queue: 10, Wait: time.Minute}, log)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,6 +158,7 @@ func TestFunctionsUnderTheEmulator(t *testing.T) {
 		e.expect("on another route", s.function, event, 404, wire.RouteNotFound)
 		e.expect("with no HTTP event", s.function, map[string]any{"records": []int{1}}, 400, wire.MalformedEvent)
 	}
+	e.ticks()
 	if got := string(e.invoke("query", moved(recorded(t, "query"), "GET", "/v1/executions/order-1"))); !strings.Contains(got, `\"SUCCEEDED\"`) {
 		t.Errorf("the execution that the recorded events started: %s", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/orrery-dev/orrery/local/gateway"
 	"github.com/orrery-dev/orrery/shared/api"
@@ -74,8 +75,11 @@ func TestTemplateSetsWhatFunctionsRead(t *testing.T) {
 	_, functions := readTemplate(t)
 	for _, f := range functions {
 		program := config.Function
-		if f.Name == "migrate" {
+		switch f.Name {
+		case "migrate":
 			program = config.Migrate
+		case "cron":
+			program = config.Cron
 		}
 		read := map[string]bool{}
 		lookup := func(name string) (string, bool) {
@@ -117,8 +121,22 @@ func TestEvents(t *testing.T) {
 			return r.Function == f.Name && r.Method+" "+r.Pattern == event.RouteKey &&
 				strings.Count(r.Pattern, "/") == strings.Count(event.RawPath, "/")
 		})
-		if own == (f.Name == "migrate") {
+		if own == (f.Name == "migrate" || f.Name == "cron") {
 			t.Errorf("%s: its event is for %q", f.Name, event.RouteKey)
 		}
 	}
+}
+
+// TestTemplateTicks: the scheduled function runs each minute, and its time is over before the next tick.
+func TestTemplateTicks(t *testing.T) {
+	_, functions := readTemplate(t)
+	for _, f := range functions {
+		if f.Name == "cron" && f.Every == time.Minute && f.Timeout < f.Every {
+			return
+		}
+		if f.Every != 0 {
+			t.Errorf("%s runs every %v, for up to %v", f.Name, f.Every, f.Timeout)
+		}
+	}
+	t.Error("nothing ticks")
 }

@@ -21,6 +21,8 @@ type Function struct {
 	// Timeout ends a call; Memory is in MB.
 	Timeout time.Duration
 	Memory  int
+	// Every is the rate of the rule that wakes it, zero where there is none.
+	Every time.Duration
 	// Env has the variables that the template sets. Unknown names those among them whose values only a deployment has.
 	Env     map[string]string
 	Unknown []string
@@ -112,6 +114,9 @@ func (t *template) readFunction(id string, resource object) error {
 		}
 	}
 	slices.Sort(f.Unknown)
+	if f.Every, err = t.rate(properties); err != nil {
+		return err
+	}
 	t.functions = append(t.functions, f)
 	return t.readEvents(f.Name, properties)
 }
@@ -159,6 +164,40 @@ func (t *template) readEnvironment(f *Function, from object) error {
 		}
 	}
 	return nil
+}
+
+// rate reads the events of the type Schedule: the shortest of their rates. Other expressions than rates are left to a
+// deployment.
+func (t *template) rate(properties object) (time.Duration, error) {
+	var shortest time.Duration
+	list, _ := properties["Events"].(object)
+	for name, event := range list {
+		event, _ := event.(object)
+		of, _ := event["Properties"].(object)
+		if event["Type"] != "Schedule" || of["Schedule"] == nil {
+			continue
+		}
+		text, err := t.scope.text(of["Schedule"])
+		if err != nil {
+			return 0, fmt.Errorf("event %s: Schedule: %w", name, err)
+		}
+		if every := rateOf(text); every > 0 && (shortest == 0 || every < shortest) {
+			shortest = every
+		}
+	}
+	return shortest, nil
+}
+
+// rateOf reads an expression such as rate(5 minutes), zero for another.
+func rateOf(text string) time.Duration {
+	inner, ok := strings.CutPrefix(text, "rate(")
+	number, unit, _ := strings.Cut(strings.TrimSuffix(inner, ")"), " ")
+	n, err := strconv.Atoi(number)
+	units := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
+	if !ok || err != nil || n < 1 {
+		return 0
+	}
+	return time.Duration(n) * units[strings.TrimSuffix(unit, "s")]
 }
 
 func (t *template) readEvents(function string, properties object) error {

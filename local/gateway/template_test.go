@@ -105,6 +105,17 @@ func TestBadTemplate(t *testing.T) {
 	}
 }
 
+func TestRates(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"rate(1 minute)": time.Minute, "rate(5 minutes)": 5 * time.Minute, "rate(2 hours)": 2 * time.Hour, "rate(1 day)": 24 * time.Hour,
+		"cron(0 12 * * ? *)": 0, "rate(0 minutes)": 0, "rate(1 year)": 0, "": 0,
+	} {
+		if got := rateOf(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	f := Function{Name: "f", Timeout: 7 * time.Second, Memory: 64, Env: map[string]string{"A": "1", "B": "2"}, Unknown: []string{"C", "D"}}
 	if _, err := f.Environment(map[string]string{"D": "4"}); err == nil || err.Error() != "function f: no value is given for C" {

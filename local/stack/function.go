@@ -26,6 +26,7 @@ func (s *Stack) variables() map[string]string {
 	if t := s.options.SessionTimeout; t > 0 {
 		v["ORRERY_SESSION_TIMEOUT"] = t.String()
 	}
+	passOn(v)
 	return v
 }
 
@@ -59,15 +60,24 @@ func (s *Stack) pool(ctx context.Context, f gateway.Function, bootstrap string) 
 	return emulator.Pool(f, bootstrap, s.variables(), limits, s.options.Log)
 }
 
-// cold makes one instance of a function in this process, from the same settings and the same handler as its binary, with
-// one connection of its own.
-func (s *Stack) cold(f gateway.Function) (lambdahttp.Func, func(), error) {
+// settings are those of a function: what the template sets, and what a deployment would.
+func (s *Stack) settings(p config.Program, f gateway.Function) (config.Config, error) {
 	env := map[string]string{}
 	maps.Copy(env, f.Env)
 	maps.Copy(env, s.variables())
-	c, err := config.Load(config.Function, nil, func(k string) (string, bool) { v, ok := env[k]; return v, ok }, os.Stderr)
+	c, err := config.Load(p, nil, func(k string) (string, bool) { v, ok := env[k]; return v, ok }, os.Stderr)
 	if err != nil {
-		return nil, nil, fmt.Errorf("settings of function %s: %w", f.Name, err)
+		return c, fmt.Errorf("settings of function %s: %w", f.Name, err)
+	}
+	return c, nil
+}
+
+// cold makes one instance of a function in this process, from the same settings and the same handler as its binary, with
+// one connection of its own.
+func (s *Stack) cold(f gateway.Function) (lambdahttp.Func, func(), error) {
+	c, err := s.settings(config.Function, f)
+	if err != nil {
+		return nil, nil, err
 	}
 	db, err := store.Open(context.Background(), c.DatabaseURL, store.Options{MaxConns: 1, Application: "orrery-" + f.Name})
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,6 +49,8 @@ type Options struct {
 	RIE bool
 	// Instances is how many calls of one function run at once; 8 when zero, 4 under the emulator.
 	Instances int
+	// TickEvery is how often the scheduled function runs, in place of the template's rate.
+	TickEvery time.Duration
 	// SessionTimeout is that of workers; the product's default when zero.
 	SessionTimeout time.Duration
 	// Log gets what happens, Output what the nodes write; nil discards it.
@@ -100,11 +103,17 @@ type Stack struct {
 	server  *pgserver.Server // nil with a database of the caller's
 	gateway *http.Server
 	pools   []*gateway.Pool
+	// ticking ends the ticks of scheduled functions; closers end what they have opened.
+	ticking context.Context
+	stop    context.CancelFunc
+	ticks   sync.WaitGroup
+	closers []func()
 }
 
 // Start runs everything and returns when every node is ready. On an error nothing is left running.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	s := &Stack{options: o.withDefaults()}
+	s.ticking, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -179,6 +188,11 @@ func (s *Stack) startGateway(ctx context.Context, binaries map[string]string) er
 	}
 	invokers := map[string]gateway.Invoker{}
 	for _, f := range functions {
+		if f.Every > 0 {
+			if err := s.startTicks(ctx, f, binaries[f.Name]); err != nil {
+				return err
+			}
+		}
 		if !served[f.Name] {
 			continue
 		}
@@ -208,6 +222,11 @@ func (s *Stack) Close() error {
 	var errs []error
 	if s.gateway != nil {
 		errs = append(errs, s.gateway.Close())
+	}
+	s.stop()
+	s.ticks.Wait()
+	for _, end := range s.closers {
+		end()
 	}
 	for _, p := range s.pools {
 		p.Close()

@@ -64,9 +64,10 @@ const (
 	Node Program = 1 << iota
 	Function
 	Migrate
+	Cron
 )
 
-const everything = Node | Function | Migrate
+const everything = Node | Function | Migrate | Cron
 
 // ErrHelp tells that --help was asked for; Load has written the help.
 var ErrHelp = flag.ErrHelp

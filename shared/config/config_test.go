@@ -72,7 +72,7 @@ func TestAllFaultsTogether(t *testing.T) {
 func TestSettingsAgainstEachOther(t *testing.T) {
 	vars := env("DATABASE_URL", "x", "ORRERY_SESSION_TIMEOUT", "5s", "ORRERY_HEARTBEAT_INTERVAL", "2s", "ORRERY_MAX_PAYLOAD", "2000000",
 		"ORRERY_SCHEDULE_LEASE", "2s", "ORRERY_SCHEDULE_HEARTBEAT", "1s")
-	_, err := config.Load(config.Function, nil, vars, nil)
+	_, err := config.Load(config.Node, nil, vars, nil)
 	for _, part := range []string{"ORRERY_SESSION_TIMEOUT: must be at least three times", "ORRERY_MAX_PAYLOAD: must not be more",
 		"ORRERY_SCHEDULE_LEASE: must be at least three times"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
@@ -83,7 +83,7 @@ func TestSettingsAgainstEachOther(t *testing.T) {
 
 func TestProgramReadsOnlyItsOwn(t *testing.T) {
 	for program, foreign := range map[config.Program]string{
-		config.Function: "ORRERY_LISTEN", config.Migrate: "ORRERY_NODE_TIMEOUT",
+		config.Function: "ORRERY_LISTEN", config.Migrate: "ORRERY_NODE_TIMEOUT", config.Cron: "ORRERY_MAX_BODY",
 	} {
 		asked := map[string]bool{}
 		_, err := config.Load(program, nil, func(k string) (string, bool) { asked[k] = true; return "x", k == "DATABASE_URL" }, nil)
