@@ -3,11 +3,13 @@
 package functions_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -152,6 +154,12 @@ func TestNodeServesAndLeaves(t *testing.T) {
 	if err := check(); err != nil {
 		t.Errorf("the check of a node that is ready: %v", err)
 	}
+	n.checkMetrics(map[string]string{
+		"orrery_node_ready": "1", "orrery_node_partitions": "256", "orrery_node_executions_started_total": "1",
+		`orrery_node_executions_ended_total{status="SUCCEEDED"}`: "1",
+		`orrery_node_partitions_moved_total{how="taken"}`: "256", "orrery_net_units_without_row_total": "0",
+		`orrery_http_requests_total{route="POST /v1/executions",status="2xx"}`: "1", "orrery_pool_connections_most": "8",
+	})
 	n.cmd.Process.Signal(syscall.SIGTERM)
 	if err := n.cmd.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v", err)
@@ -182,6 +190,27 @@ func TestMigrateAsJob(t *testing.T) {
 	var exit *exec.ExitError
 	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("without a database: %v", err)
+	}
+}
+
+// checkMetrics reads what a scraper gets.
+func (n *node) checkMetrics(want map[string]string) {
+	n.t.Helper()
+	resp, err := http.Get(n.client.Base + "/metrics")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got := map[string]string{}
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if at := strings.LastIndex(lines.Text(), " "); at > 0 {
+			got[lines.Text()[:at]] = lines.Text()[at+1:]
+		}
+	}
+	for name, value := range want {
+		if got[name] != value {
+			n.t.Errorf("metric %s is %q, want %s", name, got[name], value)
+		}
 	}
 }
 

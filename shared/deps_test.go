@@ -32,6 +32,7 @@ const (
 	sync   = "golang.org/x/sync"
 	aws    = "github.com/aws/aws-sdk-go-v2"
 	smithy = "github.com/aws/smithy-go"
+	prom   = "github.com/prometheus/client_golang"
 )
 
 // rules is the import table. A package that is missing here fails the test: say first what it may lean on.
@@ -45,7 +46,7 @@ var rules = map[string]rule{
 	"shared/wire":       {"what clients import: nothing but the standard library", nil},
 	"shared/worker":     {"a library for users: the wire types and nothing else of ours", []string{"shared/wire", uuid}},
 	"migrations":        {"the schema", []string{pgx}},
-	"shared/store":      {"SQL only; it decides nothing", []string{"migrations", "shared/history", "shared/schedule", pgx, uuid, sync}},
+	"shared/store":      {"SQL only; it decides nothing", []string{"migrations", "shared/history", "shared/schedule", "shared/telemetry", pgx, uuid, sync}},
 	"shared/cron": {"schedules, one tick; what they start is made by others",
 		[]string{"shared/auth", "shared/definition", "shared/history", "shared/schedule", "shared/store", "shared/telemetry", "shared/wire"}},
 	"shared/frontend": {"a process that owns nothing; it knows no HTTP",
@@ -58,7 +59,7 @@ var rules = map[string]rule{
 	"shared/errand":     {"the worker inside of the server", []string{"shared/auth", "shared/builtin", "shared/expr", "shared/telemetry", "shared/wire", "shared/worker"}},
 	"shared/auth":       {"who may do what", []string{"shared/wire"}},
 	"shared/config":     {"settings, read once at the edge", nil},
-	"shared/telemetry":  {"logs and profiles", nil},
+	"shared/telemetry":  {"logs, metrics and profiles", []string{prom}},
 	"shared/lambdahttp": {"http.Handler to Lambda and back", []string{lambda}},
 	"shared/pgserver":   {"tests and local tools only", []string{pgx}},
 	"shared/storetest":  {"tests only", []string{"migrations", "shared/pgserver", pgx}},

@@ -70,8 +70,11 @@ func start(ctx context.Context) error {
 		return err
 	}
 	defer beats.Close()
+	metrics := telemetry.NewMetrics()
+	metrics.Process()
+	db.Show(metrics)
 	n, err := node.New(node.Config{
-		ID: c.NodeID, Address: c.Address, NodeTimeout: c.NodeTimeout, SessionTimeout: c.SessionTimeout, Memory: c.Memory, Log: log,
+		ID: c.NodeID, Address: c.Address, NodeTimeout: c.NodeTimeout, SessionTimeout: c.SessionTimeout, Memory: c.Memory, Log: log, Metrics: metrics,
 	}, db, beats)
 	if err != nil {
 		return err
@@ -95,7 +98,10 @@ func start(ctx context.Context) error {
 	}
 	handler := api.New(
 		api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Schedules: front, Cluster: front, Readiness: n},
-		api.Options{Authenticator: callers, Log: log, MaxBody: c.MaxBody, MaxPayload: c.MaxPayload, Deadline: c.RequestTimeout})
+		api.Options{
+			Authenticator: callers, Log: log, MaxBody: c.MaxBody, MaxPayload: c.MaxPayload, Deadline: c.RequestTimeout,
+			Metrics: metrics,
+		})
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return err

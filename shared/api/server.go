@@ -17,6 +17,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -42,13 +43,22 @@ type Options struct {
 	// Deadline bounds a request from its arrival to its answer; it is longer than the longest wait that a request may
 	// ask for. A context that ends earlier (that of a function) counts instead.
 	Deadline time.Duration
+	// Metrics is where the handler declares its own, and in a node what GET /metrics serves; a registry that nobody reads
+	// when nil.
+	Metrics *telemetry.Metrics
 }
 
 // answerTime is kept back from the deadline of the caller's context for writing the answer.
 const answerTime = 500 * time.Millisecond
 
 // New makes the handler of a node: every route whose area is there.
-func New(s Services, o Options) http.Handler { return newServer(s, o, routes) }
+func New(s Services, o Options) http.Handler {
+	srv := newServer(s, o, routes)
+	if o.Metrics != nil {
+		srv.handle(http.MethodGet, metricsPath, o.Metrics.Handler().ServeHTTP)
+	}
+	return srv
+}
 
 // ForFunction makes the handler of one function: its routes alone; other routes do not exist there.
 func ForFunction(name string, s Services, o Options) http.Handler {
@@ -63,23 +73,29 @@ type server struct {
 	// paths has the patterns without their methods, and methods the methods of each.
 	paths   *http.ServeMux
 	methods map[string][]string
+	metrics metrics
 }
 
 func newServer(s Services, o Options, table []Route) *server {
 	srv := &server{Services: s, Options: o, mux: http.NewServeMux(), paths: http.NewServeMux(), methods: map[string][]string{}}
-	for _, route := range table {
-		if !route.served(s) {
-			continue
-		}
-		srv.mux.HandleFunc(route.Method+" "+route.Pattern, func(w http.ResponseWriter, r *http.Request) {
-			srv.serve(w, r, route)
-		})
-		if srv.methods[route.Pattern] == nil {
-			srv.paths.Handle(route.Pattern, http.NotFoundHandler())
-		}
-		srv.methods[route.Pattern] = append(srv.methods[route.Pattern], route.Method)
+	own := slices.DeleteFunc(slices.Clone(table), func(r Route) bool { return !r.served(s) })
+	registry := o.Metrics
+	if registry == nil {
+		registry = telemetry.NewMetrics()
+	}
+	srv.metrics = newMetrics(registry, own)
+	for _, route := range own {
+		srv.handle(route.Method, route.Pattern, func(w http.ResponseWriter, r *http.Request) { srv.serve(w, r, route) })
 	}
 	return srv
+}
+
+func (s *server) handle(method, pattern string, serve http.HandlerFunc) {
+	s.mux.HandleFunc(method+" "+pattern, serve)
+	if s.methods[pattern] == nil {
+		s.paths.Handle(pattern, http.NotFoundHandler())
+	}
+	s.methods[pattern] = append(s.methods[pattern], method)
 }
 
 // ServeHTTP gives the request its id and finds its route.
@@ -104,13 +120,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve runs one route, answers, and logs.
 func (s *server) serve(w http.ResponseWriter, r *http.Request, route Route) {
-	began := time.Now()
-	ctx, cancel := s.deadline(r.Context())
+	began, arrived := time.Now(), r.Context()
+	ctx, cancel := s.deadline(arrived)
 	defer cancel()
 	r = r.WithContext(ctx)
 	r.Body = http.MaxBytesReader(w, r.Body, s.MaxBody)
 	id := w.Header().Get(wire.HeaderRequestID)
+	s.metrics.underWay.Inc()
 	a, err := s.run(r, route, id)
+	s.metrics.underWay.Dec()
 	if err != nil {
 		a = failure(errorOf(err))
 	}
@@ -118,7 +136,20 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	if err == nil {
 		err = werr
 	}
-	s.log(ctx, route, status, err, slog.String(telemetry.KeyRequest, id), slog.Duration(telemetry.KeyDuration, time.Since(began)))
+	if callerGone(arrived, err) {
+		status = statusGone
+	}
+	took := time.Since(began)
+	s.metrics.answered(route, status, took)
+	s.log(ctx, route, status, err, slog.String(telemetry.KeyRequest, id), slog.Duration(telemetry.KeyDuration, took))
+}
+
+// statusGone is what the log and the metrics say of a request whose caller had gone before the answer: nobody got one.
+const statusGone = 499
+
+// callerGone tells whether the request failed because its caller had gone.
+func callerGone(arrived context.Context, err error) bool {
+	return err != nil && errors.Is(arrived.Err(), context.Canceled)
 }
 
 // deadline gives the context in which the areas work.
@@ -208,6 +239,7 @@ func write(w http.ResponseWriter, a answer) (int, error) {
 func (s *server) log(ctx context.Context, route Route, status int, err error, attrs ...slog.Attr) {
 	level := slog.LevelDebug
 	switch {
+	case status == statusGone:
 	case status == http.StatusServiceUnavailable:
 		level = slog.LevelWarn
 	case status >= http.StatusInternalServerError:

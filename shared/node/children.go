@@ -85,6 +85,7 @@ func (l *loop) born(it *item) {
 		child.Turn.Execution = it.born[i]
 		e.epoch = l.owned[e.partition]
 		l.adopt(e, it.born[i])
+		l.node.metrics.turned(child)
 		l.ring(e, child.Turn)
 		if l.executions[e.id] == e {
 			child.debts = it.debts

@@ -49,6 +49,7 @@ func (l *loop) written(it *item) {
 		l.rest(e)
 		return
 	}
+	l.node.metrics.turned(it)
 	l.spend(it.commands)
 	for _, r := range it.Turn.Replies {
 		l.answer(r.Ref, r, nil)
@@ -323,7 +324,7 @@ func (l *loop) block(e *execution, cause error) {
 	l.setWake(e, 0)
 	l.stick(e)
 	l.forget(e, errElsewhere)
-	l.node.gauges.blocked.Add(1)
+	l.node.metrics.blocked.Inc()
 	l.spawn(func(ctx context.Context) message {
 		err := l.node.store.Block(ctx, l.fence, held, id, cause.Error())
 		if err != nil && !errors.Is(err, store.ErrFenced) {

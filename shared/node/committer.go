@@ -30,10 +30,11 @@ const (
 
 // committer writes batches, one at a time. It never decides: a turn that cannot be written goes back to the loop.
 type committer struct {
-	store historyStore
-	fence history.FenceNumber
-	log   *slog.Logger
-	freed func() // is told that occurrences of schedules may wait for keys that are free now
+	store   historyStore
+	fence   history.FenceNumber
+	log     *slog.Logger
+	metrics *metrics
+	freed   func() // is told that occurrences of schedules may wait for keys that are free now
 }
 
 const (
@@ -111,10 +112,14 @@ func (c *committer) send(ctx context.Context, items []*item) error {
 		b.Items[i] = it.Item
 		b.Bells.Add(it.Item)
 	}
+	began := time.Now()
 	done, err := c.store.Commit(ctx, b)
+	c.metrics.commits.Of(commitOutcome(err)).Inc()
 	if err != nil {
 		return err
 	}
+	c.metrics.commitSeconds.Observe(time.Since(began).Seconds())
+	c.metrics.commitTurns.Observe(float64(len(items)))
 	if done.BellsFailed != nil {
 		c.log.Warn("bells were not rung after a commit", telemetry.KeyError, done.BellsFailed)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/orrery-dev/orrery/shared/history"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // Config is what a node is told at its start. New fills in what is zero.
@@ -32,6 +33,8 @@ type Config struct {
 	// Behaviour is the highest level of decisions that the node announces; that of the build.
 	Behaviour int
 	Log       *slog.Logger
+	// Metrics is where the node declares its own; a registry that nobody reads when nil.
+	Metrics *telemetry.Metrics
 }
 
 const (
@@ -59,6 +62,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Metrics == nil {
+		c.Metrics = telemetry.NewMetrics()
 	}
 	return c, c.check()
 }

@@ -173,6 +173,10 @@ func (l *loop) owesAfterLoad(e *execution, x *loaded) {
 		from, e.origin = e.origin, 0
 	}
 	now := time.Now()
+	if n := len(x.missing); n > 0 && !l.mayOwe(e) {
+		l.node.metrics.withoutRow.Add(float64(n))
+		l.log.Error("open units had no row in the queue, and no debt names them", telemetry.KeyExecution, e.id, telemetry.KeyCount, n)
+	}
 	e.owed = map[history.UnitKey]owed{}
 	for _, o := range x.missing {
 		for _, h := range e.lost {
@@ -190,6 +194,12 @@ func (l *loop) owesAfterLoad(e *execution, x *loaded) {
 		e.debts = nil
 		l.releaseDebts(before)
 	}
+}
+
+// mayOwe tells whether rows of the execution may be missing for a reason: a debt names it, or one that is not known yet may,
+// or the commit that handed out had an unknown outcome.
+func (l *loop) mayOwe(e *execution) bool {
+	return len(e.debts) > 0 || len(e.lost) > 0 || l.looks.debts.wanted || l.looks.debts.running
 }
 
 // rowsWritten has polls look for their tasks whose rows are written now, and lets go on whoever waits for the rows.

@@ -22,6 +22,15 @@ func (n *Node) Waiting() (count int) {
 	return count
 }
 
+// counted reads one of the node's metrics.
+func (n *Node) counted(series string) int {
+	values, err := n.config.Metrics.Values()
+	if err != nil {
+		panic(err)
+	}
+	return int(values[series])
+}
+
 // Poll opens a poll and waits for it.
 func (h host) Poll(ctx context.Context, q store.Poll, end time.Time) ([]store.Assignment, error) {
 	p, err := h.Open(q, false)

@@ -4,10 +4,10 @@ import "sync/atomic"
 
 // gauges are the counts that a node shows.
 type gauges struct {
-	owned   atomic.Int64 // partitions
-	loaded  atomic.Int64 // executions in memory with their state
-	memory  atomic.Int64 // what those take, in bytes, estimated
-	blocked atomic.Int64 // executions that this process has taken out of service
+	owned  atomic.Int64 // partitions
+	loaded atomic.Int64 // executions in memory with their state
+	memory atomic.Int64 // what those take, in bytes, estimated
+	calls  atomic.Int64 // calls and starts that wait for a commit
 }
 
 // set copies what the loop owns.
@@ -15,4 +15,5 @@ func (g *gauges) set(l *loop) {
 	g.owned.Store(int64(len(l.owned)))
 	g.loaded.Store(int64(len(l.names)))
 	g.memory.Store(l.memory)
+	g.calls.Store(int64(len(l.calls) + len(l.starts)))
 }

@@ -63,6 +63,7 @@ func (h *heartbeat) beat(ctx context.Context, sent time.Time) error {
 			return context.Cause(ctx)
 		}
 		h.node.contacts.putBack(b.Touched)
+		h.node.metrics.heartbeats.Of(beatFailed).Inc()
 		h.log.Warn("a heartbeat was not confirmed", telemetry.KeyError, err)
 		return nil
 	}
@@ -72,6 +73,8 @@ func (h *heartbeat) beat(ctx context.Context, sent time.Time) error {
 	case store.Duplicate:
 		return errDuplicate
 	}
+	h.node.metrics.heartbeats.Of(beatConfirmed).Inc()
+	h.node.metrics.heartbeatSeconds.Observe(confirmed.Sub(sent).Seconds())
 	h.node.standing.confirm(sent, confirmed)
 	h.node.clock.set(pulse.Now, confirmed)
 	h.node.contacts.lost(pulse.Gone)

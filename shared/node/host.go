@@ -109,8 +109,18 @@ func (s local) Send(ctx context.Context, m store.Message) (store.Sent, error) {
 }
 
 // Start writes the first turn of a new execution through the loop: it gets a partition of this node, shares a commit, and
-// its tasks may go to polls that wait here.
+// its tasks may go to polls that wait here. A node that owns no partition (yet, or because there are fewer than nodes)
+// starts as a function does: in the partition that the item names.
 func (s local) Start(ctx context.Context, it store.Item) (store.Started, error) {
+	started, err := s.startHere(ctx, it)
+	if errors.Is(err, errElsewhere) {
+		return s.Store.Start(ctx, it)
+	}
+	return started, err
+}
+
+// startHere is errElsewhere when nothing has happened, because the node owns no partition.
+func (s local) startHere(ctx context.Context, it store.Item) (store.Started, error) {
 	l := s.node.serving()
 	if l == nil || s.node.notReady() != "" {
 		return store.Started{}, errNotReady

@@ -84,7 +84,7 @@ func (n *Node) incarnate(ctx context.Context, j store.Joined) *incarnation {
 	i.loop = newLoop(ctx, n, j.Fence)
 	i.owners = newOwners(n, j.Fence, i.loop)
 	i.loop.owners = i.owners
-	i.committer = &committer{store: n.store, fence: j.Fence, log: n.log, freed: n.scheduler.Ring}
+	i.committer = &committer{store: n.store, fence: j.Fence, log: n.log, metrics: &n.metrics, freed: n.scheduler.Ring}
 	i.claimer = &claimer{node: n, fence: j.Fence, loop: i.loop, log: n.log}
 	i.heartbeat = &heartbeat{node: n, store: n.members, fence: j.Fence, log: n.log, pulsed: i.pulsed}
 	return i

@@ -177,14 +177,16 @@ func (m loads) apply(l *loop) {
 		if m.err == nil && x != nil {
 			l.learn(e, x)
 		}
-		switch {
-		case m.err != nil:
+		found := l.found(x, m.err)
+		l.node.metrics.loads.Of(found).Inc()
+		switch found {
+		case loadFailed:
 			l.loadFailed(e, m.err)
-		case x == nil || l.owned[x.row.Partition] != x.epoch || x.fence != l.fence:
+		case loadElsewhere:
 			l.notHere(e, x)
-		case x.over:
+		case loadOver:
 			l.forgetUnserved(e)
-		case x.err != nil:
+		case loadUnfoldable:
 			l.unfoldable(e, x.err)
 		default:
 			l.wake(e, x)
@@ -198,6 +200,21 @@ func (m loads) apply(l *loop) {
 			l.rest(e)
 		}
 	}
+}
+
+// found says what a load has found.
+func (l *loop) found(x *loaded, err error) string {
+	switch {
+	case err != nil:
+		return loadFailed
+	case x == nil || l.owned[x.row.Partition] != x.epoch || x.fence != l.fence:
+		return loadElsewhere
+	case x.over:
+		return loadOver
+	case x.err != nil:
+		return loadUnfoldable
+	}
+	return loadServed
 }
 
 // wake takes in what was loaded; it stays in phase loading until its entries are there too.

@@ -199,6 +199,9 @@ func (m seenClaims) apply(l *loop) {
 	}
 }
 
+// unnoticedLate is the age at which a claim should long have been recorded: bells, heartbeats and full looks have had their turns.
+const unnoticedLate = 30 * time.Second
+
 // noteDelay is how long a claim waits for a turn that it can ride on.
 const noteDelay = time.Second
 
@@ -209,6 +212,9 @@ func (l *loop) note(list []store.UnnoticedClaim) {
 		_, owned := l.owned[x.Partition]
 		if _, stuck := l.stuck[x.Execution]; !owned || stuck || !l.claims.take(x.Task) {
 			continue
+		}
+		if l.now().Sub(x.Claim.At) > unnoticedLate {
+			l.node.metrics.unnoticed.Inc()
 		}
 		// The same poll may wait here still, when its worker has sent it again elsewhere and been served there.
 		l.node.polls.served(x.Claim.Session, x.Claim.PollID)
@@ -293,6 +299,7 @@ func (m seenLost) apply(l *loop) {
 		e := l.entry(x.Execution, x.Partition)
 		c := history.Command{Kind: history.KindLost, Row: x.Row, Claim: history.Claim{Session: x.Session}, Reason: lostReasons[x.Reason]}
 		if !e.hasLost(c.Row) {
+			l.node.metrics.lost.Of(x.Reason).Inc()
 			l.give(e, c)
 		}
 	}

@@ -36,6 +36,7 @@ type Node struct {
 	clock    clock
 	standing *standing
 	gauges   gauges
+	metrics  metrics
 
 	current  atomic.Pointer[incarnation]             // nil while there is none
 	kill     atomic.Pointer[context.CancelCauseFunc] // ends the incarnation at once
@@ -54,8 +55,9 @@ func New(c Config, s Store, m Membership) (*Node, error) {
 		config: c, store: s, members: m, log: c.Log.With(telemetry.KeyNode, c.ID),
 		polls: newPolls(), claims: newClaims(), contacts: newContacts(), machines: newMachines(s),
 		definitions: newDefinitions(), scheduler: noScheduler{},
-		standing: &standing{hole: c.NodeTimeout / 2},
+		standing: &standing{hole: c.NodeTimeout / 2}, metrics: newMetrics(c.Metrics),
 	}
+	n.show(c.Metrics)
 	n.because("not started")
 	return n, nil
 }

@@ -91,14 +91,19 @@ func (o *owners) run(ctx context.Context) error {
 
 // settle brings what this node owns to what it should own.
 func (o *owners) settle(ctx context.Context, pulse store.Pulse, forced bool) error {
+	announced := true
 	if forced || pulse.Owners != o.generation || time.Since(o.checked) >= checkEvery {
 		list, generation, err := o.node.store.Partitions(ctx)
 		if err != nil {
 			return err
 		}
+		announced = generation != o.generation
 		o.list, o.generation, o.checked = list, generation, time.Now()
 	}
-	o.compare()
+	if n := o.compare(); n > 0 && !announced {
+		o.node.metrics.ownership.Add(float64(n))
+		o.log.Error("partitions had another owner than this node thought, and nothing had said so", telemetry.KeyCount, n)
+	}
 	plan := o.plan(pulse)
 	for _, t := range plan.takes {
 		if err := o.take(ctx, t); err != nil {
@@ -113,8 +118,8 @@ func (o *owners) settle(ctx context.Context, pulse store.Pulse, forced bool) err
 	return nil
 }
 
-// compare tells the loop what the list says is this node's, where that is news.
-func (o *owners) compare() {
+// compare tells the loop what the list says is this node's, where that is news, and counts the news.
+func (o *owners) compare() (news int) {
 	var gained []store.Held
 	for _, x := range o.list {
 		epoch, held := o.held[x.Partition]
@@ -123,20 +128,23 @@ func (o *owners) compare() {
 			gained = append(gained, store.Held{Partition: x.Partition, Epoch: x.Epoch})
 		case !mine && held:
 			o.leave(x.Partition)
+			news++
 		}
 	}
-	o.gain(gained, false)
+	o.gain(gained, partReceived)
+	return news + len(gained)
 }
 
 // gain tells the loop of partitions that are this node's now.
-func (o *owners) gain(list []store.Held, dead bool) {
+func (o *owners) gain(list []store.Held, how string) {
 	if len(list) == 0 {
 		return
 	}
+	o.node.metrics.partitions.Of(how).Add(float64(len(list)))
 	for _, h := range list {
 		o.held[h.Partition], o.came[h.Partition] = h.Epoch, time.Now()
 	}
-	o.loop.send(o.loop.ctx, gained{list, dead})
+	o.loop.send(o.loop.ctx, gained{list, how == partTakenOver})
 }
 
 // leave has the loop drop the partition, and waits for that.
@@ -220,7 +228,11 @@ func (o *owners) take(ctx context.Context, q store.TakeRequest) error {
 		o.log.Warn("partitions were taken over from a node that is gone", telemetry.KeyCount, len(got))
 	}
 	o.note(got, o.fence)
-	o.gain(got, q.From != 0)
+	how := partTaken
+	if q.From != 0 {
+		how = partTakenOver
+	}
+	o.gain(got, how)
 	return nil
 }
 
@@ -247,6 +259,7 @@ func (o *owners) release(ctx context.Context, h store.Handover) error {
 		o.generation = 0 // whether it was given shows the next look at the list
 		return err
 	}
+	o.node.metrics.partitions.Of(partGiven).Inc()
 	o.note([]store.Held{{Partition: h.Partition, Epoch: epoch + 1}}, h.To)
 	return nil
 }
@@ -288,7 +301,8 @@ func (o *owners) releaseAll(ctx context.Context, pulse store.Pulse) error {
 	if len(to) == 0 {
 		return nil
 	}
-	_, err := o.node.store.Release(ctx, o.fence, to)
+	given, err := o.node.store.Release(ctx, o.fence, to)
+	o.node.metrics.partitions.Of(partGiven).Add(float64(len(given)))
 	return err
 }
 

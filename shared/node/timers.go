@@ -37,6 +37,7 @@ func (l *loop) fireWakes() {
 		if _, stuck := l.stuck[w.execution]; stuck {
 			continue
 		}
+		l.node.metrics.timerLate.Observe(now.Sub(w.at).Seconds())
 		e := l.entry(w.execution, w.partition)
 		e.timer = true
 		l.need(e)

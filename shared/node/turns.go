@@ -235,8 +235,11 @@ func (l *loop) takeStarts(names map[name]bool, more func() bool, add func(*item)
 // the events (I3).
 func (l *loop) first(s *start) (*item, error) {
 	p, ok := l.anyOwned()
-	if !ok {
-		return nil, errNotReady
+	switch {
+	case !ok && s.unsure:
+		return nil, store.ErrOutcomeUnknown
+	case !ok:
+		return nil, errElsewhere
 	}
 	turn := *s.item.Turn
 	turn.Offers = slices.Clone(turn.Offers) // claims are written into them, and the start may have to be tried again

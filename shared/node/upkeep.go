@@ -47,6 +47,7 @@ func (u *upkeep) makePartitions(ctx context.Context) error {
 	case err != nil:
 		u.log.Warn("partitions of history could not be made", telemetry.KeyError, err)
 	case n > 0:
+		u.node.metrics.daysMade.Add(float64(n))
 		u.log.Info("partitions of history were made", telemetry.KeyCount, n)
 	}
 	return err
@@ -54,7 +55,11 @@ func (u *upkeep) makePartitions(ctx context.Context) error {
 
 func (u *upkeep) clean(ctx context.Context) {
 	c := store.Cleaning{SessionTimeout: u.node.config.SessionTimeout, Limit: cleanLimit}
-	if _, err := u.node.store.Clean(ctx, c); err != nil && ctx.Err() == nil {
+	cleaned, err := u.node.store.Clean(ctx, c)
+	if err != nil && ctx.Err() == nil {
 		u.log.Warn("the database could not be cleaned", telemetry.KeyError, err)
+	}
+	for kind, n := range cleaned.Counts() {
+		u.node.metrics.cleaned.Of(kind).Add(float64(n))
 	}
 }

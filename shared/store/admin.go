@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -100,6 +102,17 @@ type Cleaned struct {
 	Occurrences int
 	Events      int
 }
+
+// Counts gives the counts by their kinds.
+func (c Cleaned) Counts() map[string]int {
+	return map[string]int{
+		"sessions": c.Sessions, "tasks": c.Tasks, "replies": c.Replies, "nodes": c.Nodes, "keys": c.Keys, "flags": c.Flags,
+		"debts": c.Debts, "occurrences": c.Occurrences, "schedule events": c.Events,
+	}
+}
+
+// CleanedKinds lists the kinds.
+func CleanedKinds() []string { return slices.Sorted(maps.Keys(Cleaned{}.Counts())) }
 
 // Clean removes rows that nobody needs. One cleaner works at a time.
 func (s *Store) Clean(ctx context.Context, c Cleaning) (Cleaned, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,6 +71,9 @@ var commitKindNames = map[CommitKind]string{
 }
 
 func (k CommitKind) String() string { return commitKindNames[k] }
+
+// CommitKinds lists the names of all kinds.
+func CommitKinds() []string { return slices.Sorted(maps.Values(commitKindNames)) }
 
 // CommitError is a failed commit.
 type CommitError struct {
