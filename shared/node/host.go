@@ -113,8 +113,12 @@ func (s local) Send(ctx context.Context, m store.Message) (store.Sent, error) {
 // starts as a function does: in the partition that the item names.
 func (s local) Start(ctx context.Context, it store.Item) (store.Started, error) {
 	started, err := s.startHere(ctx, it)
-	if errors.Is(err, errElsewhere) {
-		return s.Store.Start(ctx, it)
+	if !errors.Is(err, errElsewhere) {
+		return started, err
+	}
+	started, err = s.Store.Start(ctx, it)
+	if err == nil && started.Existing == nil {
+		s.node.metrics.started.Inc()
 	}
 	return started, err
 }
