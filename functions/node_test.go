@@ -157,7 +157,7 @@ func TestNodeServesAndLeaves(t *testing.T) {
 	n.checkMetrics(map[string]string{
 		"orrery_node_ready": "1", "orrery_node_partitions": "256", "orrery_node_executions_started_total": "1",
 		`orrery_node_executions_ended_total{status="SUCCEEDED"}`: "1",
-		`orrery_node_partitions_moved_total{how="taken"}`: "256", "orrery_net_units_without_row_total": "0",
+		`orrery_node_partitions_moved_total{how="taken"}`:        "256", "orrery_net_units_without_row_total": "0",
 		`orrery_http_requests_total{route="POST /v1/executions",status="2xx"}`: "1", "orrery_pool_connections_most": "8",
 	})
 	n.cmd.Process.Signal(syscall.SIGTERM)
