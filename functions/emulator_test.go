@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,6 +100,29 @@ func (e *emulator) expect(what, function string, event any, status int, code wir
 	}
 }
 
+// deployments has migrate serve CloudFormation, which gets its answer at an address that the event names.
+func (e *emulator) deployments() {
+	e.t.Helper()
+	answers := make(chan map[string]any, 1)
+	waiting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var answer map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || r.Method != http.MethodPut {
+			e.t.Errorf("%s with %v: %v", r.Method, answer, err)
+		}
+		answers <- answer
+	}))
+	defer waiting.Close()
+	for _, kind := range []string{"Create", "Update", "Delete"} {
+		e.invoke("migrate", map[string]any{
+			"RequestType": kind, "ResponseURL": waiting.URL, "RequestId": "r", "LogicalResourceId": "Schema", "StackId": "s",
+			"PhysicalResourceId": "schema", "ResourceProperties": map[string]any{"Version": "1"},
+		})
+		if a := <-answers; a["Status"] != "SUCCESS" || a["PhysicalResourceId"] != "schema" {
+			e.t.Errorf("%s is answered %v", kind, a)
+		}
+	}
+}
+
 func recorded(t *testing.T, function string) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(function, "event.json"))
@@ -121,6 +146,7 @@ func TestFunctionsUnderTheEmulator(t *testing.T) {
 			t.Fatalf("migrate: %+v, %v", answer, err)
 		}
 	}
+	e.deployments()
 	steps := []struct {
 		function    string
 		status      int

@@ -4,11 +4,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 
+	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/jackc/pgx/v5"
 
@@ -40,7 +42,7 @@ func main() {
 		os.Exit(1)
 	}
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" {
-		lambda.Start(func(ctx context.Context, e Event) (Answer, error) { return migrate(ctx, settings, e) })
+		lambda.Start(func(ctx context.Context, e json.RawMessage) (any, error) { return invoked(ctx, settings, e) })
 		return
 	}
 	answer, err := migrate(context.Background(), settings, Event{})
@@ -49,6 +51,26 @@ func main() {
 		os.Exit(1)
 	}
 	log.Info("the schema is up to date", telemetry.KeyVersion, answer.Version)
+}
+
+// invoked serves Lambda: an Event, or, within a deployment, an event of CloudFormation's, which waits for its answer before it
+// makes what depends on the schema. Its end changes nothing: a database outlives the stack that used it.
+func invoked(ctx context.Context, c config.Config, text json.RawMessage) (any, error) {
+	var deployment cfn.Event
+	if err := json.Unmarshal(text, &deployment); err == nil && deployment.ResponseURL != "" {
+		return cfn.LambdaWrap(func(ctx context.Context, e cfn.Event) (string, map[string]any, error) {
+			if e.RequestType == cfn.RequestDelete {
+				return e.PhysicalResourceID, nil, nil
+			}
+			answer, err := migrate(ctx, c, Event{})
+			return "schema", map[string]any{"Version": answer.Version}, err
+		})(ctx, deployment)
+	}
+	var e Event
+	if err := json.Unmarshal(text, &e); err != nil {
+		return nil, fmt.Errorf("read the event: %w", err)
+	}
+	return migrate(ctx, c, e)
 }
 
 func migrate(ctx context.Context, c config.Config, e Event) (Answer, error) {
