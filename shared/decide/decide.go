@@ -99,7 +99,9 @@ type decider struct {
 	draw   *draw
 	err    error // the first fault that ends the turn
 
-	first bool // the turn is an execution's first
+	first       bool // the turn is an execution's first
+	terminating bool // children that are stopped are terminated
+
 	world World
 	began map[history.UnitKey]history.Child // by the units that wait for them
 	begun []begun                           // of distributed Maps
@@ -249,6 +251,9 @@ func (d *decider) finish() {
 		if o := d.s.Start().Occurrence; o != nil {
 			d.t.Settles = o.ID
 		}
+	}
+	if o := d.s.Start().Occurrence; o != nil && d.t.Reopened {
+		d.t.Retakes = o.ID
 	}
 	d.t.Events = slices.Clip(d.t.Events)
 }

@@ -161,6 +161,7 @@ func (d *decider) children(b *touched, now standing) {
 	if b.child != "" && !b.reported {
 		d.t.Stops = append(d.t.Stops, history.Stop{
 			Name: b.child, Reason: "the parent does not wait for it any more", Unit: b.unit, Attempt: b.try,
+			Terminate: d.terminating,
 		})
 	}
 	if c, ok := d.began[b.unit]; ok && now.child != "" {

@@ -235,8 +235,9 @@ func (d *decider) end(status history.Status, f failure, reason string) {
 	d.stop(d.failing(ev, f))
 }
 
-// terminate ends the execution at once, whatever there is to undo or to clean up.
+// terminate ends the execution at once, whatever there is to undo or to clean up, and its children with it.
 func (d *decider) terminate(reason string) {
+	d.terminating = true
 	d.stop(history.Event{Type: history.EventEnded, Scope: history.MainScope, Status: history.Cancelled, Cause: reason})
 }
 

@@ -26,6 +26,9 @@ func (d *decider) redrive(cmd *history.Command) answer {
 	case d.now.Sub(d.s.At()) > redriveWithin:
 		return refused("the execution ended more than %d days ago", redriveWithin/(24*time.Hour))
 	}
+	if d.world.KeyHeld {
+		return refused("another run holds the key of the occurrence, or the occurrence goes on by itself")
+	}
 	d.t.Reopened = true
 	return applied(d.emit(history.Event{
 		Type: history.EventRedriven, Scope: history.MainScope, Cause: clip(cmd.Reason, maxCause), RequestID: clip(cmd.RequestID, maxCode),

@@ -16,6 +16,9 @@ type World struct {
 	Workflow func(history.WorkflowRef) Answer
 	// Taken tells that an execution of the name exists; nil for no name.
 	Taken func(name string) bool
+	// KeyHeld tells that the occurrence of a schedule that has started the execution cannot go on with it: its key is held, or
+	// it was tried again, or is kept no more.
+	KeyHeld bool
 	// Token makes the token of a task that ends by its token; nil makes none.
 	Token func(history.RowRef) string
 }

@@ -44,6 +44,8 @@ type Turn struct {
 	Told *Parent
 	// Settles is the occurrence that ends with the execution, zero for none.
 	Settles OccurrenceID
+	// Retakes is the occurrence that goes on with an execution that had ended, and takes its key again; zero for none.
+	Retakes OccurrenceID
 	// Snapshot is the encoded state after the turn when one is due, else nil.
 	Snapshot []byte
 	// Replies answer the direct commands of this turn, by Command.Ref, after the commit.
@@ -93,6 +95,8 @@ type Stop struct {
 	// Unit and Attempt are what does not wait for it any more.
 	Unit    UnitKey
 	Attempt int
+	// Terminate ends the child at once, without undoing anything and without Cleanup.
+	Terminate bool
 }
 
 // RowRef names one row of the task queue (I7).

@@ -107,7 +107,7 @@ func (l *loop) resume(x *store.Execution, lost []handover) {
 // goOn keeps a loaded execution after its turn.
 func (l *loop) goOn(e *execution, it *item) {
 	t := it.Turn
-	e.failures, e.reloads, e.lockedEnds, e.taken = 0, 0, 0, nil
+	e.failures, e.reloads, e.lockedEnds, e.taken, e.keyHeld = 0, 0, 0, nil, false
 	l.setWake(e, t.WakeAt)
 	l.paid(e, it)
 	if t.End != nil {
@@ -218,6 +218,8 @@ func (l *loop) failed(it *item) {
 	case nameTaken:
 		l.askNames(it)
 		return
+	case keyHeld:
+		e.keyHeld = true
 	case unknown:
 		e.unsure = it
 	case reportFirst:

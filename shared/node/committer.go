@@ -24,6 +24,7 @@ const (
 	notNow              // conflicts or a database that cannot, again and again: the same
 	ownerGone           // the partition has another owner or epoch
 	nameTaken           // a child has lost its name: decide anew, knowing that
+	keyHeld             // the occurrence of an execution that had ended cannot go on with it: the same
 	badData             // the database refuses the turn, found alone in a batch of its own
 	unknown             // may be committed or not; no transaction of this node is under way any more
 )
@@ -136,7 +137,7 @@ func (c *committer) send(ctx context.Context, items []*item) error {
 func (c *committer) blame(items []*item, failed *store.CommitError) bool {
 	outcomes := map[store.CommitKind]outcome{
 		store.Stale: changed, store.ReportFirst: reportFirst, store.Locked: locked, store.FenceLost: ownerGone,
-		store.NameTaken: nameTaken,
+		store.NameTaken: nameTaken, store.KeyHeld: keyHeld,
 	}
 	out, ok := outcomes[failed.Kind]
 	if !ok {

@@ -65,6 +65,8 @@ type execution struct {
 	supplying bool
 	// taken are names that children of the last turn could not get.
 	taken map[string]bool
+	// keyHeld tells that the last turn let the execution go on after its end, and its occurrence could not.
+	keyHeld bool
 	// unsure is the turn whose commit had an unknown outcome; the next load tells.
 	unsure *item
 

@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -39,7 +40,9 @@ func scheduled(t *testing.T) (*system, *store.Store, endless) {
 	return s, db, e
 }
 
-func rarely(c *node.Config) { c.NodeTimeout, c.SessionTimeout, c.Heartbeat = time.Minute, time.Minute, 15*time.Second }
+func rarely(c *node.Config) {
+	c.NodeTimeout, c.SessionTimeout, c.Heartbeat = time.Minute, time.Minute, 15*time.Second
+}
 
 // soon waits for less than the time between two rare heartbeats.
 func (s *system) soon(what string, holds func() bool) {
@@ -146,4 +149,59 @@ func TestCleanStopEndsRuns(t *testing.T) {
 	if n := s.count(`select attempt from orrery.occurrence where status = 'running'`); n != 2 {
 		t.Errorf("it runs for the %d. time, want the second", n)
 	}
+}
+
+// TestRedriveTakesTheKey: an execution that goes on after its end holds the key of its occurrence again, or is refused while
+// another run does.
+func TestRedriveTakesTheKey(t *testing.T) {
+	s, db, _ := scheduled(t)
+	p := s.run("a")
+	s.publish(p, "signal", `{"StartAt":"S","States":{"S":{"Type":"Task","Resource":"signal:go","End":true}}}`)
+	s.schedule(db, "signal", wire.ScheduleDefinition{
+		Specs: []string{yearly}, Target: wire.ScheduleTarget{Workflow: &wire.WorkflowTarget{Name: "signal"}},
+	})
+	next := func() (name string) {
+		s.trigger(db, "signal")
+		s.await("another run", func() bool { return s.count(`select count(*) from orrery.execution where status = 1`) == 1 })
+		if err := s.db.QueryRow(t.Context(), `select name from orrery.execution where status = 1`).Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	cancel := func(name string) {
+		t.Helper()
+		if _, err := p.Cancel(t.Context(), caller, name, wire.CancelRequest{Reason: "not now"}); err != nil {
+			t.Fatal(err)
+		}
+		s.await("its end", func() bool { return s.count(`select count(*) from orrery.execution where status = 1`) == 0 })
+	}
+	held := `select held from orrery.singleton`
+	first := next()
+	cancel(first)
+	if s.count(held) != 0 || s.count(`select count(*) from orrery.occurrence where status = 'cancelled'`) != 1 {
+		t.Error("the end of the execution is not that of its occurrence")
+	}
+	second := next()
+	var refused *wire.Error
+	if _, err := p.Redrive(t.Context(), caller, first, wire.RedriveRequest{}); !errors.As(err, &refused) || refused.Code != wire.CommandRefused {
+		t.Errorf("redrive while another run holds the key: %v", err)
+	}
+	cancel(second)
+	if r, err := p.Redrive(t.Context(), caller, first, wire.RedriveRequest{}); err != nil || r.Execution.Status != wire.Running {
+		t.Fatalf("redrive: %+v, %v", r, err)
+	}
+	if s.count(held) != 1 || s.count(`select count(*) from orrery.trace where status = 'running'`) != 1 {
+		t.Error("the execution goes on without its key")
+	}
+	if _, err := p.Redrive(t.Context(), caller, second, wire.RedriveRequest{}); !errors.As(err, &refused) || refused.Code != wire.CommandRefused {
+		t.Errorf("redrive of the other one: %v", err)
+	}
+	if _, err := p.Signal(t.Context(), caller, first, "go", wire.SignalRequest{Payload: json.RawMessage("1")}); err != nil {
+		t.Fatal(err)
+	}
+	s.await("its end", func() bool { return s.count(`select count(*) from orrery.occurrence where status = 'completed'`) == 1 })
+	if s.count(held) != 0 || s.count(`select count(*) from orrery.trace where status = 'completed'`) != 1 {
+		t.Error("the key is held still")
+	}
+	s.checkHistories()
 }

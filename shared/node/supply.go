@@ -23,12 +23,13 @@ type shared struct {
 func (l *loop) world(e *execution) decide.World {
 	c := l.node.shared.Load()
 	if c == nil {
-		return decide.World{}
+		return decide.World{KeyHeld: e.keyHeld}
 	}
 	return decide.World{
 		Execution: e.id,
 		Workflow:  func(ref history.WorkflowRef) decide.Answer { return l.workflow(e, ref) },
 		Taken:     func(name string) bool { return e.taken[name] },
+		KeyHeld:   e.keyHeld,
 		Token: func(row history.RowRef) string {
 			return c.signer.Sign(frontend.Token{Namespace: e.namespace, Execution: e.id, Row: row})
 		},

@@ -21,8 +21,9 @@ type itemColumns struct {
 	settled   settleColumns
 	offers    offerColumns // of executions that exist; those of new ones are with their starts
 	consumed  consumedColumns
-	// occurrences end with the executions that they have started.
+	// occurrences end with the executions that they have started, and retaken ones go on with them.
 	occurrences settledColumns
+	retaken     retakeColumns
 }
 
 func columnsOfItems(fence history.FenceNumber, items []Item) *itemColumns {
@@ -51,6 +52,9 @@ func (c *itemColumns) add(index int, it *Item) {
 		if t.Settles != 0 {
 			c.occurrences.addTurn(t)
 		}
+	}
+	if t.Retakes != 0 {
+		c.retaken.add(t)
 	}
 	c.turns.add(t, it.Owes)
 	if it.Owes {
@@ -170,16 +174,22 @@ func (c *toldColumns) args() args {
 type stopColumns struct {
 	parents        []int64
 	names, reasons []string
+	finals         []*bool
 }
 
 func (c *stopColumns) add(parent history.ExecutionID, s *history.Stop) {
 	c.parents = append(c.parents, int64(parent))
 	c.names = append(c.names, s.Name)
 	c.reasons = append(c.reasons, s.Reason)
+	var final *bool
+	if s.Terminate {
+		final = &s.Terminate
+	}
+	c.finals = append(c.finals, final)
 }
 
 func (c *stopColumns) args() args {
-	return args{"parents": c.parents, "names": c.names, "reasons": c.reasons}
+	return args{"parents": c.parents, "names": c.names, "reasons": c.reasons, "finals": c.finals}
 }
 
 type snapshotColumns struct {

@@ -109,6 +109,7 @@ var (
 //	settle, offers  the task queue (I6, I7)
 //	consume         the inbox (I6)
 //	leftovers       the inboxes of executions that end
+//	retake_keys     the occurrences of executions that go on after their end, and their keys, after lock_retakes
 //	settle_runs     the occurrences that have started them, and their keys
 //	debt            what is left to be written
 //	commit
@@ -238,6 +239,10 @@ func (c *itemColumns) write(p *pipeline) *writes {
 	}
 	if len(c.endings) > 0 {
 		p.exec(leftoversSQL, args{"executions": c.endings, "now": p.store.now()})
+	}
+	if len(c.retaken.occurrences) > 0 {
+		p.exec(lockRetakesSQL, c.retaken.args())
+		p.exec(retakeKeysSQL, c.retaken.args())
 	}
 	if len(c.occurrences.occurrences) > 0 {
 		collect(p, settleRunsSQL, c.occurrences.args(p.store), &w.settled)

@@ -61,13 +61,16 @@ const (
 	Unknown
 	// NameTaken: an execution has the name of a child that the named ones start. Load them again, and decide with that.
 	NameTaken
+	// KeyHeld: the occurrences of the named executions, which had ended, cannot go on with them. Load them again, and decide with
+	// that.
+	KeyHeld
 	// Unavailable: nothing was written for a reason outside the batch (connection, disk, shutdown). Try again later.
 	Unavailable
 )
 
 var commitKindNames = map[CommitKind]string{
 	Stale: "stale", ReportFirst: "report first", Locked: "locked", FenceLost: "fence lost", Conflict: "conflict",
-	Data: "data", NameTaken: "name taken", Unknown: "unknown", Unavailable: "unavailable",
+	Data: "data", NameTaken: "name taken", KeyHeld: "key held", Unknown: "unknown", Unavailable: "unavailable",
 }
 
 func (k CommitKind) String() string { return commitKindNames[k] }
@@ -225,6 +228,9 @@ func blame(out *CommitError, pg *pgconn.PgError, items []Item) {
 		out.Executions = numbers[history.ExecutionID](pg.Detail)
 	case "OR006":
 		out.Kind = NameTaken
+		out.Executions = numbers[history.ExecutionID](pg.Detail)
+	case "OR012":
+		out.Kind = KeyHeld
 		out.Executions = numbers[history.ExecutionID](pg.Detail)
 	default:
 		out.Kind = Locked

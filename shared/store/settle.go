@@ -111,6 +111,23 @@ func (c *settledColumns) args(s *Store) args {
 	}
 }
 
+var (
+	lockRetakesSQL = query("lock_retakes")
+	retakeKeysSQL  = query("retake_keys")
+)
+
+// retakeColumns are occurrences that go on with their executions.
+type retakeColumns struct{ executions, occurrences []int64 }
+
+func (c *retakeColumns) add(t *history.Turn) {
+	c.executions = append(c.executions, int64(t.Execution))
+	c.occurrences = append(c.occurrences, int64(t.Retakes))
+}
+
+func (c *retakeColumns) args() args {
+	return args{"executions": c.executions, "occurrences": c.occurrences}
+}
+
 // maxReason bounds what is kept of a reason, in bytes.
 const maxReason = 2000
 

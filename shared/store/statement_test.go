@@ -170,7 +170,7 @@ func TestWritesAreChecked(t *testing.T) {
 	}
 	files := statementFiles(t)
 	names := map[string]string{} // variable -> file
-	for _, f := range []string{"commit.go", "debt.go", "start.go", "ownership.go", "runs.go"} {
+	for _, f := range []string{"commit.go", "debt.go", "start.go", "ownership.go", "runs.go", "settle.go"} {
 		b, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
