@@ -555,6 +555,7 @@ type process struct {
 func (r *rig) process(db cron.Store, o cron.Options) *process {
 	r.t.Helper()
 	p := &process{outside: newOutside()}
+	o.Drain = max(o.Drain, time.Millisecond)
 	if o.HTTP == nil {
 		o.HTTP = p.outside
 	}

@@ -45,6 +45,7 @@ type run struct {
 
 	mu    sync.Mutex
 	until time.Time // when the lease is over, by the monotonic clock from before it was asked for
+	over  bool      // the work has ended, and its end is being written: the lease is renewed no more
 }
 
 // Why the work of a run is stopped.
@@ -123,7 +124,7 @@ func (rs *runs) keep(none <-chan struct{}) {
 		case <-none:
 			return
 		}
-		list := rs.list()
+		list := rs.renewable()
 		refs := make([]store.ClaimRef, len(list))
 		for i, x := range list {
 			refs[i] = x.ClaimRef
@@ -149,6 +150,15 @@ func (rs *runs) list() []*run {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return slices.Collect(maps.Values(rs.under))
+}
+
+// renewable are those whose work goes on.
+func (rs *runs) renewable() []*run {
+	return slices.DeleteFunc(rs.list(), func(x *run) bool {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return x.over
+	})
 }
 
 // heard makes of a renewal what it says.
@@ -245,8 +255,11 @@ func levelOf(end store.RunEnd) slog.Level {
 }
 
 // settleRun writes the end of a run, again and again while the lease holds: the work is not done twice for an end that could
-// not be written at once. The keeper renews the lease meanwhile.
+// not be written at once. What cannot be written at all does not keep its place for ever: the lease is renewed no more.
 func (r *Runner) settleRun(x *run, end store.RunEnd) {
+	x.mu.Lock()
+	x.over = true
+	x.mu.Unlock()
 	for wait := restless; time.Now().Before(x.leaseEnd()); wait = min(2*wait, mostRestless) {
 		ctx, cancel := context.WithDeadline(context.Background(), x.leaseEnd())
 		err := r.settleOnce(ctx, []store.RunEnd{end})

@@ -191,10 +191,16 @@ func (r *Runner) look(ctx context.Context, from time.Time) (store.Due, error) {
 	due, err := r.store.DueSchedules(ctx, store.DueQuery{
 		From: from, Zones: schedule.ZonesVersion(), Level: r.options.Level, Limit: duesAtOnce, Days: daysAhead,
 	})
+	if ctx.Err() != nil {
+		return due, ctx.Err() // the process stops
+	}
 	if err != nil {
 		r.health.plannedNow(0, err)
 		r.log.Warn("the look for due schedules failed", telemetry.KeyError, err)
 		return due, err
+	}
+	if due.Now.Before(from) { // the clock has gone back, and what is due now is before what was due lately
+		return r.look(ctx, time.Time{})
 	}
 	r.now, r.at = due.Now, time.Now()
 	r.health.looked()
@@ -214,7 +220,7 @@ func (r *Runner) look(ctx context.Context, from time.Time) (store.Due, error) {
 func (r *Runner) claim(ctx context.Context, from time.Time, room time.Duration) (int, error) {
 	sent := time.Now()
 	claimed, err := r.store.ClaimRuns(ctx, store.RunClaim{
-		Claimant: r.options.Claimant, Workflows: startsAtOnce, Directs: r.runs.free(), Room: room, Lease: r.options.Lease,
+		Claimant: r.options.Claimant, Workflows: startsAtOnce, Directs: r.places(room), Room: room, Lease: r.options.Lease,
 		Level: r.options.Level, From: from,
 	})
 	if err != nil {
@@ -228,6 +234,15 @@ func (r *Runner) claim(ctx context.Context, from time.Time, room time.Duration) 
 	r.health.missed(claimed.Missed)
 	r.start(ctx, claimed.Runs, sent)
 	return len(claimed.Runs) + claimed.Missed, nil
+}
+
+// places are those for direct targets. A function that may call nothing leaves them to nodes; a node that may not refuses them,
+// so that people see it.
+func (r *Runner) places(room time.Duration) int {
+	if room < unbounded && r.options.HTTP == nil && r.options.Lambda == nil {
+		return 0
+	}
+	return r.runs.free()
 }
 
 // Tick is one invocation of the scheduled function: it plans, claims and starts what is due, and waits for no execution.

@@ -254,6 +254,9 @@ func (r *Runner) startBatch(ctx context.Context, list []*attempt) {
 	}
 }
 
+// mostRefusals is how often an occurrence that the database refuses is tried again. It need not be the occurrence's fault.
+const mostRefusals = 10
+
 // startTries bounds the tries of a transaction that meets others, or whose outcome is unknown.
 const startTries = 5
 
@@ -307,7 +310,7 @@ func (r *Runner) failedToStart(ctx context.Context, list []*attempt, err error) 
 	ends := make([]store.RunEnd, len(list))
 	for i, a := range list {
 		ends[i] = deferred(a.ClaimedRun, err.Error())
-		if errors.Is(err, store.ErrRefused) {
+		if errors.Is(err, store.ErrRefused) && a.Deferrals >= mostRefusals {
 			ends[i] = *refused(a.ClaimRef, err.Error())
 		}
 	}
