@@ -14,7 +14,7 @@ FUZZTIME := 5s
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo test soak verify bench dev
+.PHONY: help demo test soak sim verify bench dev
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ soak: export ORRERY_SOAK := 1
 soak: TIMEOUT := 0
 soak: FUZZTIME := 10m
 soak: test ## the long forms of the tests, for hours
+
+sim: ## the simulated cluster (SEED=n: the first seed, RUNS=n: how many; one run alone is told step by step)
+	ORRERY_SIM_SEED=$(or $(SEED),1) ORRERY_SIM_RUNS=$(or $(RUNS),100) go test -timeout 0 -count 1 -v -run TestSeeds ./shared/sim
 
 verify: ## formatting, vet, staticcheck, module hashes
 	@unformatted=$$(gofmt -l .) && [ -z "$$unformatted" ] || { echo "not formatted: $$unformatted"; exit 1; }

@@ -63,6 +63,9 @@ var rules = map[string]rule{
 	"shared/lambdahttp": {"http.Handler to Lambda and back", []string{lambda}},
 	"shared/pgserver":   {"tests and local tools only", []string{pgx}},
 	"shared/storetest":  {"tests only", []string{"migrations", "shared/pgserver", pgx}},
+	"shared/sim/memory": {"tests only: the store's rules, without PostgreSQL", []string{"shared/frontend", "shared/history", "shared/store"}},
+	"shared/sim": {"tests only: nodes and functions over the store in memory, in a bubble of time",
+		[]string{"shared/auth", "shared/definition", "shared/frontend", "shared/history", "shared/node", "shared/sim/memory", "shared/store", "shared/wire", "github.com/anishathalye/porcupine"}},
 }
 
 // forbiddenCalls are what the pure packages may not reach: clocks and random sources are handed in.

@@ -1,0 +1,36 @@
+package sim
+
+import (
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+// found are schedules that have failed once, made as short as they get.
+var found = map[string]Schedule{
+	// The commit that begins a child hands its task over, and loses its answer: the child is loaded all the same, so that its
+	// row and its timer are written.
+	"child of an unknown commit": {Seed: 792, Shape: Shape{Nodes: 4, Functions: 2, Workers: 2, Partitions: 8, Workflows: []string{"naps", "one", "fans", "parent"}}, Steps: []Step{
+		{At: 5064 * ms, Who: "c", On: "Commit", Do: Lose},
+		{At: 5123 * ms, Do: Start, On: "e4", Who: "f2"},
+	}},
+	// A cancel that was taken is not called undone because the execution cannot be read afterwards.
+	"cancel without a look": {Seed: 1427, Shape: Shape{Nodes: 3, Functions: 2, Workers: 3, Partitions: 8, Workflows: []string{"one", "fans", "hears", "hears", "two", "one", "naps", "fans"}}, Steps: []Step{
+		{At: 3201 * ms, Do: Start, On: "e8", Who: "f1"},
+		{At: 4878 * ms, Who: "f1", On: "Execution", Do: Refuse},
+		{At: 5476 * ms, Do: Cancel, On: "e8", Who: "f1"},
+		{At: 7485 * ms, Do: Result, On: "e8", Who: "a", For: 1031 * ms},
+	}},
+}
+
+// TestFound runs the schedules that have found faults.
+func TestFound(t *testing.T) {
+	for name, s := range found {
+		t.Run(name, func(t *testing.T) {
+			for _, f := range Run(t, s, Options{}).Failures {
+				t.Error(f)
+			}
+		})
+	}
+}

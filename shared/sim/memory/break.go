@@ -1,0 +1,33 @@
+package memory
+
+// Break names a rule that a store does not keep.
+type Break string
+
+const (
+	// NoFence: a commit of a fenced incarnation is not refused.
+	NoFence Break = "no fence"
+	// NoEpoch: taking a partition does not raise its epoch, and a commit does not compare who owns it.
+	NoEpoch Break = "no epoch"
+	// NoWait: who takes partitions does not wait for commits under way.
+	NoWait Break = "no wait"
+	// NoCompare: a commit writes its turns whatever the number of the last one is.
+	NoCompare Break = "no compare"
+	// KeepEntry: an inbox entry that a turn has applied stays.
+	KeepEntry Break = "keep entry"
+	// NoArbiter: a withdrawal does not look for a durable report.
+	NoArbiter Break = "no arbiter"
+	// NoInheritance: what is owed in a partition does not go with it.
+	NoInheritance Break = "no inheritance"
+	// NoNotice: a withdrawn claim goes at once, so its worker is never told.
+	NoNotice Break = "no notice"
+	// NoLeftovers: the end of an execution does not answer what is left in its inbox.
+	NoLeftovers Break = "no leftovers"
+	// DoubleClaim: a claimed row is handed out again while nobody has noticed the claim.
+	DoubleClaim Break = "double claim"
+	// AnyReport: every report of an attempt is taken as its first.
+	AnyReport Break = "any report"
+	// NoName: a start does not look whether the name is taken.
+	NoName Break = "no name"
+)
+
+func (m *Store) broken(b Break) bool { return m.options.Break == b }
