@@ -95,6 +95,52 @@ func (l *loop) born(it *item) {
 	}
 }
 
+// findChildren loads the children that a commit with an unknown outcome has written and that owe rows: nobody else does, while
+// the partition stays here, and their timers are not on their rows.
+func (l *loop) findChildren(it *item) {
+	owing := map[string][]handover{}
+	for _, c := range it.children {
+		if len(c.lost) > 0 {
+			owing[c.New.Name] = c.lost
+		}
+	}
+	if len(owing) == 0 {
+		return
+	}
+	ns := it.execution.namespace
+	l.spawn(func(ctx context.Context) message {
+		m := foundChildren{lost: owing}
+		for name := range owing {
+			if d, ok := l.node.findChild(ctx, ns, name); ok {
+				m.rows = append(m.rows, d.Execution)
+			}
+		}
+		return m
+	})
+}
+
+// findChild reads an execution by its name, for as long as it takes.
+func (n *Node) findChild(ctx context.Context, ns history.NamespaceID, name string) (store.ExecutionDetail, bool) {
+	for pause := (backoff{next: firstRetry, most: mostRetry}); ; {
+		d, err := n.store.Execution(ctx, ns, name)
+		if err == nil || errors.Is(err, store.ErrNotFound) || !pause.wait(ctx) {
+			return d, err == nil
+		}
+	}
+}
+
+// foundChildren are the rows of children, with what was handed over of each.
+type foundChildren struct {
+	rows []store.Execution
+	lost map[string][]handover
+}
+
+func (m foundChildren) apply(l *loop) {
+	for i := range m.rows {
+		l.resume(&m.rows[i], m.lost[m.rows[i].Name])
+	}
+}
+
 // lookAtFamily has the inboxes looked at soon where the turn has put something into one, perhaps of this node.
 func (l *loop) lookAtFamily(t *history.Turn) {
 	told := len(t.Stops) > 0 || t.Told != nil

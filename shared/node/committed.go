@@ -237,9 +237,17 @@ func (l *loop) failed(it *item) {
 func (l *loop) freeFailed(it *item) {
 	if it.outcome == unknown {
 		l.recall(it)
-		it.lost = it.handed
+		it.keepHanded()
 	}
 	l.free(it)
+}
+
+// keepHanded remembers what was handed over, for the load that shows what became of it.
+func (it *item) keepHanded() {
+	it.lost = it.handed
+	for _, c := range it.children {
+		c.keepHanded()
+	}
 }
 
 // unowned answers the callers of a turn whose execution has gone from here while it was being written.

@@ -246,6 +246,7 @@ func (l *loop) learn(e *execution, x *loaded) {
 		return
 	}
 	e.lost = append(e.lost, it.lost...)
+	l.findChildren(it)
 	for _, r := range it.Turn.Replies {
 		l.answer(r.Ref, r, nil)
 		e.waiting = slices.DeleteFunc(e.waiting, func(c history.Command) bool { return c.Ref == r.Ref })
