@@ -32,11 +32,8 @@ func (f *Frontend) Cancel(ctx context.Context, c auth.Call, id string, q wire.Ca
 	if err != nil {
 		return wire.CancelResponse{}, err
 	}
-	_, d, err := f.execution(ctx, c, id)
-	if err != nil {
-		return wire.CancelResponse{}, err
-	}
-	return wire.CancelResponse{Confirmed: reply != nil, Execution: executionOf(d.Execution)}, nil
+	e, err := f.after(ctx, c, id)
+	return wire.CancelResponse{Confirmed: reply != nil, Execution: e}, err
 }
 
 // Redrive lets an execution go on that has ended without success.
@@ -45,11 +42,17 @@ func (f *Frontend) Redrive(ctx context.Context, c auth.Call, id string, q wire.R
 	if err != nil {
 		return wire.RedriveResponse{}, err
 	}
+	e, err := f.after(ctx, c, id)
+	return wire.RedriveResponse{Confirmed: reply != nil, Execution: e}, err
+}
+
+// after shows how an execution stands after a command that was taken. A look that fails must not say that nothing has happened.
+func (f *Frontend) after(ctx context.Context, c auth.Call, id string) (wire.Execution, error) {
 	_, d, err := f.execution(ctx, c, id)
-	if err != nil {
-		return wire.RedriveResponse{}, err
+	if errors.Is(err, &wire.Error{Code: wire.Unavailable}) {
+		err = wire.Errorf(wire.OutcomeUnknown, "the command was taken, and the execution %q cannot be read now", id).After(time.Second)
 	}
-	return wire.RedriveResponse{Confirmed: reply != nil, Execution: executionOf(d.Execution)}, nil
+	return executionOf(d.Execution), err
 }
 
 // Resolve sends an operator's word on an uncertain unit to the owner.
