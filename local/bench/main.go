@@ -34,6 +34,7 @@ type options struct {
 	out              string
 	cpuProfile       string
 	statements       int
+	sleepers         int
 }
 
 // scenario is one load shape.
@@ -48,6 +49,7 @@ var scenarios = []scenario{
 	{"S3", "one workflow with 200 parallel tasks, four at once", fanOut},
 	{"S4", "pickup: one task to a worker that waits, idle system", pickup},
 	{"S5", "backlog: queued tasks drained by one process with 32 workers", drain},
+	{"S7", "takeover: one of two nodes is killed, with executions that wait for signals", takeOver},
 }
 
 func main() {
@@ -78,6 +80,7 @@ func parse(args []string) (options, []scenario, error) {
 	f.IntVar(&o.fan, "fan", 4, "S3: workflows at once")
 	f.IntVar(&o.backlog, "backlog", 50000, "S5: tasks queued before the drain")
 	f.IntVar(&o.workers, "workers", 32, "S5: workers in the one process")
+	f.IntVar(&o.sleepers, "sleepers", 100000, "S7: running executions at the node that is killed")
 	f.IntVar(&o.rounds, "rounds", 1, "rounds over the scenarios")
 	f.StringVar(&o.out, "out", "", "append each run as a JSON line to this file")
 	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write the node's CPU profile of the measured time to this file")

@@ -46,9 +46,9 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 		return nil, fmt.Errorf("build the node (run this in the repository's root): %w\n%s", err, out)
 	}
 	with := maps.Clone(settings)
+	with["shared_preload_libraries"], with["pg_stat_statements.track"] = "pg_stat_statements", "none"
 	if o.statements > 0 {
-		with["shared_preload_libraries"] = "pg_stat_statements"
-		with["pg_stat_statements.track_planning"] = "on"
+		with["pg_stat_statements.track"], with["pg_stat_statements.track_planning"] = "top", "on"
 	}
 	if b.server, err = pgserver.Start(ctx, pgserver.Options{Settings: with}); err != nil {
 		b.close()
@@ -68,10 +68,19 @@ func (b *bench) close() {
 
 // rig is the set-up of one run: a fresh database and a node.
 type rig struct {
+	bench    *bench
+	database string
+	url      string // of the node
+	meter    meter
+	node     *node
+}
+
+// node is a process of the node's binary.
+type node struct {
+	id    string
 	url   string
-	debug string // where the node serves its profiles
-	meter meter
-	node  *exec.Cmd
+	debug string // where it serves its profiles
+	cmd   *exec.Cmd
 }
 
 // once makes a rig, runs the scenario on it and takes it down.
@@ -91,12 +100,13 @@ func (b *bench) once(ctx context.Context, s scenario, o options) (result, error)
 	if _, err := conn.Exec(ctx, "checkpoint"); err != nil {
 		return result{}, err
 	}
-	r, err := b.startNode(ctx, database)
+	n, err := b.startNode(ctx, database, "bench")
 	if err != nil {
 		return result{}, err
 	}
-	defer r.stopNode()
-	r.meter = meter{conn: conn, postmaster: b.server.Pid(), node: r.node.Process.Pid}
+	defer n.stop()
+	r := &rig{bench: b, database: database, url: n.url, node: n}
+	r.meter = meter{conn: conn, postmaster: b.server.Pid(), node: n.cmd.Process.Pid}
 	res, err := s.run(ctx, r, o)
 	res.Scenario = s.name
 	if err == nil && o.statements > 0 {
@@ -123,7 +133,7 @@ func (b *bench) freshDatabase(ctx context.Context) (string, error) {
 }
 
 // startNode runs the node's binary and waits until it is ready.
-func (b *bench) startNode(ctx context.Context, database string) (*rig, error) {
+func (b *bench) startNode(ctx context.Context, database, id string) (*node, error) {
 	listen, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -132,30 +142,30 @@ func (b *bench) startNode(ctx context.Context, database string) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(b.dir, "node.log"))
+	log, err := os.Create(filepath.Join(b.dir, id+".log"))
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	r := &rig{url: "http://" + listen, debug: "http://" + debug, node: exec.Command(b.binary())}
-	r.node.Env = append(os.Environ(), "DATABASE_URL="+database, "ORRERY_LISTEN="+listen, "ORRERY_NODE_ID=bench",
+	n := &node{id: id, url: "http://" + listen, debug: "http://" + debug, cmd: exec.Command(b.binary())}
+	n.cmd.Env = append(os.Environ(), "DATABASE_URL="+database, "ORRERY_LISTEN="+listen, "ORRERY_NODE_ID="+id,
 		"ORRERY_LOG_LEVEL=warn", "ORRERY_DEBUG_LISTEN="+debug)
-	r.node.Stdout, r.node.Stderr = log, log
-	r.node.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := r.node.Start(); err != nil {
+	n.cmd.Stdout, n.cmd.Stderr = log, log
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := n.cmd.Start(); err != nil {
 		return nil, err
 	}
-	if err := r.waitReady(ctx); err != nil {
-		r.stopNode()
+	if err := n.waitReady(ctx); err != nil {
+		n.stop()
 		text, _ := os.ReadFile(log.Name())
 		return nil, fmt.Errorf("%w; its log:\n%s", err, text)
 	}
-	return r, nil
+	return n, nil
 }
 
-func (r *rig) waitReady(ctx context.Context) error {
+func (n *node) waitReady(ctx context.Context) error {
 	for range 300 {
-		resp, err := http.Get(r.url + "/v1/ready")
+		resp, err := http.Get(n.url + "/v1/ready")
 		if err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
@@ -169,11 +179,11 @@ func (r *rig) waitReady(ctx context.Context) error {
 	return fmt.Errorf("the node is not ready after 30 s")
 }
 
-func (r *rig) stopNode() {
-	r.node.Process.Signal(syscall.SIGTERM)
-	late := time.AfterFunc(10*time.Second, func() { r.node.Process.Kill() })
+func (n *node) stop() {
+	n.cmd.Process.Signal(syscall.SIGTERM)
+	late := time.AfterFunc(10*time.Second, func() { n.cmd.Process.Kill() })
 	defer late.Stop()
-	r.node.Wait()
+	n.cmd.Wait()
 }
 
 // measure begins the measured time, and the node's CPU profile when one is asked for.
@@ -194,7 +204,7 @@ func (r *rig) measure(ctx context.Context, o options) error {
 }
 
 func (r *rig) profile(ctx context.Context, o options) error {
-	url := fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", r.debug, int(o.duration.Seconds()))
+	url := fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", r.node.debug, int(o.duration.Seconds()))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

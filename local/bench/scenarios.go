@@ -89,7 +89,7 @@ func drain(ctx context.Context, r *rig, o options) (res result, _ error) {
 	if err := publish(ctx, c, "bench", chain(1)); err != nil {
 		return res, err
 	}
-	if err := queue(ctx, o, func(ctx context.Context) error {
+	if err := queue(ctx, o.clients, o.backlog, func(ctx context.Context) error {
 		_, err := start(ctx, c, "bench", object{}, 0)
 		return err
 	}); err != nil {
@@ -120,15 +120,15 @@ func drain(ctx context.Context, r *rig, o options) (res result, _ error) {
 	return r.meter.stop(ctx, int(done.Load()), int(done.Load()), nil)
 }
 
-// queue makes o.backlog calls on o.clients goroutines and gives the first error.
-func queue(ctx context.Context, o options, call func(context.Context) error) error {
+// queue makes n calls on so many goroutines and gives the first error.
+func queue(ctx context.Context, goroutines, n int, call func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
 	var clients sync.WaitGroup
-	for range o.clients {
+	for range goroutines {
 		clients.Go(func() {
-			for ctx.Err() == nil && next.Add(1) <= int64(o.backlog) {
+			for ctx.Err() == nil && next.Add(1) <= int64(n) {
 				if err := call(ctx); err != nil {
 					cancel(err)
 				}
