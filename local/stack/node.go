@@ -39,6 +39,7 @@ func (n *Node) Start() error {
 	if t := n.stack.options.SessionTimeout; t > 0 {
 		cmd.Env = append(cmd.Env, "ORRERY_SESSION_TIMEOUT="+t.String())
 	}
+	cmd.Env = append(cmd.Env, n.stack.options.NodeSettings...)
 	cmd.Stdout, cmd.Stderr = n.stack.options.Output, n.stack.options.Output
 	ended, err := startTied(cmd)
 	if err != nil {

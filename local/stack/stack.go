@@ -41,6 +41,8 @@ type Options struct {
 	DatabaseURL string
 	// NodeDatabaseURL gives the address by which a node reaches the database; nil or empty for DatabaseURL. Tests put proxies there.
 	NodeDatabaseURL func(node string) string
+	// NodeSettings are more of the nodes' environment, as NAME=value.
+	NodeSettings []string
 	// Nodes is how many; 2 when zero.
 	Nodes int
 	// Listen is the gateway's address; a free port on the loopback address when empty.
@@ -91,7 +93,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Stack is what runs. Its fields do not change after Start.
+// Stack is what runs. Its fields do not change after Start, but for the nodes that AddNode adds.
 type Stack struct {
 	// URL is the gateway's, DatabaseURL the database's.
 	URL         string
@@ -174,6 +176,16 @@ func (s *Stack) startNodes(ctx context.Context, binary string) error {
 		}
 	}
 	return nil
+}
+
+// AddNode starts one more node, under an id that no other has, and does not wait until it is ready. Close stops it, too.
+func (s *Stack) AddNode(id string) (*Node, error) {
+	n := &Node{ID: id, binary: s.Nodes[0].binary, stack: s}
+	if err := n.Start(); err != nil {
+		return nil, err
+	}
+	s.Nodes = append(s.Nodes, n)
+	return n, nil
 }
 
 func (s *Stack) startGateway(ctx context.Context, binaries map[string]string) error {

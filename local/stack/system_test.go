@@ -231,14 +231,14 @@ func (s *system) ownedBy(within time.Duration, nodes ...string) time.Duration {
 	}
 }
 
-// settled waits until two nodes have their shares, and nothing has moved for a second.
+// settled waits until all nodes have their shares, and nothing has moved for a second.
 func (s *system) settled() {
 	s.t.Helper()
 	var before map[wire.Owner]int
 	since := time.Now()
 	for late := since.Add(30 * time.Second); time.Since(since) < time.Second; time.Sleep(50 * time.Millisecond) {
 		now := s.owners()
-		if len(now) != 2 || !maps.Equal(now, before) {
+		if len(now) != len(s.Nodes) || !maps.Equal(now, before) {
 			before, since = now, time.Now()
 		}
 		if time.Now().After(late) {
