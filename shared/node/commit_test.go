@@ -347,6 +347,37 @@ func TestReportInTheInboxBeatsWhatIsOlder(t *testing.T) {
 	}
 }
 
+// TestReportBeatsItsLoss has an entry that gives a claim up before the report of the same attempt, which came in time after
+// all: a worker whose heartbeats were late. Both are applied, the report first, and the task is done once.
+func TestReportBeatsItsLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		n := c.join("a")
+		id := c.mustStart(n)
+		a := c.poll(n, "s", "p", 1)[0]
+		time.Sleep(3 * time.Second)
+		c.db.do(func() {
+			clear(c.db.listeners) // so that the next heartbeat finds both
+			c.db.enter(c.db.rows[id], history.Command{
+				Kind: history.KindLost, Row: a.Row, Claim: a.Claim, Reason: "not listed in two heartbeats",
+			})
+		})
+		out, err := c.db.Report(context.Background(), []store.Report{reportOf(a, `"paid"`)})
+		if err != nil || out[0] != store.ReportAccepted {
+			t.Fatalf("report: %v, %v", out, err)
+		}
+		c.wantEnd(id, history.Succeeded, 10*time.Second)
+		if n := countOf(c.events(id), history.EventLost); n != 0 {
+			t.Errorf("the claim was lost %d times", n)
+		}
+		c.db.do(func() {
+			if len(c.db.inbox) != 0 {
+				t.Errorf("%d entries are left", len(c.db.inbox))
+			}
+		})
+	})
+}
+
 func TestSignalsKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, `{"StartAt": "Wait", "States": {"Wait": {"Type": "Task", "Resource": "signal:end", "End": true}}}`)

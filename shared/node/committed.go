@@ -264,12 +264,16 @@ func (l *loop) unowned(it *item) {
 	}
 }
 
-// withdrawn are the units that the turn takes away without a report.
+// withdrawn are the units that the turn takes away without a report, or of which it gives up an offer as lost: a report
+// of either comes first.
 func withdrawn(t *history.Turn) map[history.UnitKey]bool {
 	units := map[history.UnitKey]bool{}
 	if t != nil {
 		for _, r := range t.Resolved {
 			units[r.Unit] = true
+		}
+		for _, row := range t.Lost {
+			units[row.Unit] = true
 		}
 	}
 	return units

@@ -168,7 +168,7 @@ func (m *memory) consumable(t *history.Turn) bool {
 	return true
 }
 
-// overrules tells whether the turn takes away a row that a durable report has made done.
+// overrules tells whether the turn takes away or gives up a row that a durable report has made done.
 func (m *memory) overrules(t *history.Turn) bool {
 	for _, k := range m.tasks {
 		if k.Execution != t.Execution || k.state != "done" {
@@ -179,6 +179,9 @@ func (m *memory) overrules(t *history.Turn) bool {
 			if r.Unit == k.Row.Unit && k.Row.Attempt <= r.Attempt && !applied {
 				return true
 			}
+		}
+		if slices.Contains(t.Lost, k.Row) && !applied {
+			return true
 		}
 	}
 	return false
