@@ -16,3 +16,10 @@ func PatientTakers(t *testing.T) {
 func (s *Store) AttentionWindow(ctx context.Context, q AttentionQuery, window int) (AttentionPage, error) {
 	return s.attention(ctx, q, window)
 }
+
+// PatientCommits has commits wait for their locks for as long as a slow machine may need.
+func PatientCommits(t *testing.T) {
+	old := lockTimeout
+	lockTimeout = "20s"
+	t.Cleanup(func() { lockTimeout = old })
+}

@@ -332,3 +332,34 @@ func TestRetryAfterFailedCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestCommitDuringRelease: a commit that begins while a release stands between its change and its COMMIT waits, and then sees
+// the change: also where the database's default is a level at which a transaction would not.
+func TestCommitDuringRelease(t *testing.T) {
+	store.PatientCommits(t)
+	w := newWorld(t)
+	w.exec(`do $$ begin
+		execute format('alter database %I set default_transaction_isolation = ''repeatable read''', current_database());
+	end $$`)
+	n1, n2 := w.join("n1", 1, 0), w.join("n2", 0, 0)
+	e := w.start("e", 0)
+	slow, open := w.held(w.url, 4)
+	owner := w.open(store.Options{Direct: true, MaxConns: 2}) // its connections have the new default
+	release, commit := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := slow.Release(ctx(t), n1.Fence, []store.Handover{{Partition: 0, To: n2.Fence}})
+		release <- err
+	}()
+	w.waits(gateClass)
+	go func() {
+		_, err := owner.Commit(ctx(t), store.Batch{Fence: n1.Fence, Items: []store.Item{e.turn(n1, nil)}})
+		commit <- err
+	}()
+	w.waits(fenceClass)
+	open()
+	if err := <-release; err != nil {
+		t.Fatal(err)
+	}
+	wantCommitError(t, <-commit, store.FenceLost, e.id)
+	w.want(1, "select last_seq from orrery.execution")
+}

@@ -28,9 +28,11 @@ type pipeline struct {
 
 func (s *Store) pipeline() *pipeline { return &pipeline{store: s} }
 
+// begin names the isolation level, whatever the database's default is: a check must see what was committed while the
+// lock before it waited, and a stricter level would show it the state of the transaction's begin.
 func (p *pipeline) begin() {
 	p.began = true
-	p.batch.Queue("begin")
+	p.batch.Queue("begin isolation level read committed")
 }
 
 // snapshot begins a transaction in which all reads see one state of the database.

@@ -39,7 +39,7 @@ type Store struct {
 
 // lockTimeout is how long a statement of a commit waits for a lock. What a commit may have to wait for it skips, but for its
 // fence: whoever holds that exclusively is done in a round trip.
-const lockTimeout = "500ms"
+var lockTimeout = "500ms" // tests have more patience
 
 // The limits of a direct connection; migrations/roles.sql sets the same for connections through a pooler.
 const (
