@@ -27,6 +27,7 @@ func takeOver(ctx context.Context, r *rig, o options) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
+	r.meter.node = other.cmd.Process.Pid
 	if err := r.measure(ctx, o); err != nil {
 		return result{}, err
 	}
@@ -37,7 +38,6 @@ func takeOver(ctx context.Context, r *rig, o options) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	r.meter.node = other.cmd.Process.Pid
 	latencies, err := signalAll(ctx, client(other.url, len(targets)), targets, killed)
 	if err != nil {
 		return result{}, err
