@@ -2,9 +2,6 @@ package shared_test
 
 import (
 	"context"
-	"flag"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/orrery-dev/orrery/shared/api"
@@ -14,9 +11,7 @@ import (
 	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
-var update = flag.Bool("update", false, "write the generated pages instead of comparing them")
-
-// TestMetricsPage: docs/metrics.md has what a node declares, and nothing else. go test ./shared -run TestMetricsPage -update
+// TestMetricsPage: docs/metrics.md has what a node declares, and nothing else. go test ./shared -run Page -update
 // writes it.
 func TestMetricsPage(t *testing.T) {
 	m := telemetry.NewMetrics()
@@ -33,22 +28,5 @@ func TestMetricsPage(t *testing.T) {
 	front := n.Frontend(frontend.Options{})
 	api.New(api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Schedules: front, Cluster: front, Readiness: n}, api.Options{Metrics: m})
 
-	const file, begin, end = "../docs/metrics.md", "<!-- generated -->\n", "<!-- end -->\n"
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(page), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s has no part between %s and %s", file, begin, end)
-	}
-	want := before + begin + m.Page() + end + after
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if string(page) != want {
-		t.Errorf("%s is not what the code declares; go test ./shared -run TestMetricsPage -update writes it", file)
-	}
+	generated(t, "../docs/metrics.md", m.Page())
 }

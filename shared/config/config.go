@@ -175,14 +175,42 @@ func Help(p Program) string {
 	var b strings.Builder
 	b.WriteString("Settings: a flag goes before its environment variable.\n\n")
 	for _, s := range settingsOf(p) {
-		def := s.def
-		switch {
-		case s.required:
-			def = "required"
-		case def == "":
-			def = s.derived
-		}
-		fmt.Fprintf(&b, "  --%-20s %-28s %s (%s)\n", s.flag, s.env, s.help, def)
+		fmt.Fprintf(&b, "  --%-20s %-28s %s (%s)\n", s.flag, s.env, s.help, s.fallback())
 	}
 	return b.String()
+}
+
+// fallback says what holds where nothing is set.
+func (s setting) fallback() string {
+	switch {
+	case s.required:
+		return "required"
+	case s.def == "":
+		return s.derived
+	}
+	return s.def
+}
+
+// Page lists every setting, for the reference.
+func Page() string {
+	var b strings.Builder
+	b.WriteString("| variable | flag | read by | default | what it sets |\n|---|---|---|---|---|\n")
+	for _, s := range settings {
+		fmt.Fprintf(&b, "| `%s` | `--%s` | %s | %s | %s |\n", s.env, s.flag, s.programs, s.fallback(), s.help)
+	}
+	return b.String()
+}
+
+// String names the programs of a set.
+func (p Program) String() string {
+	var names []string
+	for _, one := range []struct {
+		program Program
+		name    string
+	}{{Node, "node"}, {Function, "functions"}, {Cron, "cron"}, {Migrate, "migrate"}} {
+		if p&one.program != 0 {
+			names = append(names, one.name)
+		}
+	}
+	return strings.Join(names, ", ")
 }

@@ -23,17 +23,17 @@ const (
 	Forbidden    Code = "FORBIDDEN"     // the caller's roles do not allow it
 	ForeignToken Code = "FOREIGN_TOKEN" // a task token that was issued to another worker
 
-	RouteNotFound      Code = "ROUTE_NOT_FOUND"
-	NamespaceNotFound  Code = "NAMESPACE_NOT_FOUND"
-	WorkflowNotFound   Code = "WORKFLOW_NOT_FOUND"
-	AliasNotFound      Code = "ALIAS_NOT_FOUND"
-	ExecutionNotFound  Code = "EXECUTION_NOT_FOUND"
-	ScheduleNotFound   Code = "SCHEDULE_NOT_FOUND"
-	OccurrenceNotFound Code = "OCCURRENCE_NOT_FOUND"
-	SessionNotFound    Code = "SESSION_NOT_FOUND" // unknown, lost or deregistered: the worker registers again
-	TokenNotFound      Code = "TOKEN_NOT_FOUND"   // a task token with a wrong signature
+	RouteNotFound      Code = "ROUTE_NOT_FOUND"      // no route has this path
+	NamespaceNotFound  Code = "NAMESPACE_NOT_FOUND"  // there is none of this name, or the caller may not see it
+	WorkflowNotFound   Code = "WORKFLOW_NOT_FOUND"   // the workflow, or the version of it, is not published
+	AliasNotFound      Code = "ALIAS_NOT_FOUND"      // the workflow has no alias of this name
+	ExecutionNotFound  Code = "EXECUTION_NOT_FOUND"  // there is none of this name, or it was kept for its time and is gone
+	ScheduleNotFound   Code = "SCHEDULE_NOT_FOUND"   // there is none of this id
+	OccurrenceNotFound Code = "OCCURRENCE_NOT_FOUND" // the schedule has none of this number, or it was kept for its time and is gone
+	SessionNotFound    Code = "SESSION_NOT_FOUND"    // unknown, lost or deregistered: the worker registers again
+	TokenNotFound      Code = "TOKEN_NOT_FOUND"      // a task token with a wrong signature
 
-	MethodNotAllowed Code = "METHOD_NOT_ALLOWED"
+	MethodNotAllowed Code = "METHOD_NOT_ALLOWED" // the path has other methods
 
 	ExecutionExists      Code = "EXECUTION_EXISTS"       // the name is taken by an execution with other workflow or input
 	ExecutionFinished    Code = "EXECUTION_FINISHED"     // nothing can be sent to an execution that has ended
@@ -45,15 +45,15 @@ const (
 	ScheduleState        Code = "SCHEDULE_STATE"         // the state of the schedule or the occurrence does not allow it
 	KeyShared            Code = "KEY_SHARED"             // schedules share the singleton key that say another number of slots
 
-	BodyTooLarge    Code = "BODY_TOO_LARGE"
-	PayloadTooLarge Code = "PAYLOAD_TOO_LARGE"
+	BodyTooLarge    Code = "BODY_TOO_LARGE"    // the body has more bytes than ORRERY_MAX_BODY
+	PayloadTooLarge Code = "PAYLOAD_TOO_LARGE" // an input, output or signal has more bytes than ORRERY_MAX_PAYLOAD
 
 	InvalidRequest  Code = "INVALID_REQUEST"  // fields that break a rule; details has every one
 	InvalidWorkflow Code = "INVALID_WORKFLOW" // problems of a document; details has every one with its JSON pointer
 	InvalidSchedule Code = "INVALID_SCHEDULE" // problems of a schedule; details has every one with its field and code
 
 	TooManyExecutions Code = "TOO_MANY_EXECUTIONS" // the limit of active executions is reached
-	TooManyRequests   Code = "TOO_MANY_REQUESTS"
+	TooManyRequests   Code = "TOO_MANY_REQUESTS"   // come again later
 
 	Internal         Code = "INTERNAL"           // a fault of the server; the request id finds it in the log
 	ResponseTooLarge Code = "RESPONSE_TOO_LARGE" // the answer is larger than a function can give; ask for less, or ask a node
