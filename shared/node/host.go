@@ -211,13 +211,18 @@ func (p openPoll) giveBack(tasks []store.Assignment) {
 	}
 }
 
-// Ended waits for the end of an execution that is loaded here.
+// Ended waits for the end of an execution that is loaded here. That it runs still is known only to a node that is ready at that
+// moment: from one whose heartbeats are too old, others may have taken the execution and ended it.
 func (h host) Ended(ctx context.Context, ns history.NamespaceID, id string, until time.Time) (*frontend.Ended, bool) {
 	l := h.node.serving()
 	if l == nil {
 		return nil, false
 	}
-	return l.results.await(ctx, name{ns, id}, until)
+	ended, known := l.results.await(ctx, name{ns, id}, until)
+	if ended == nil && h.node.notReady() != "" {
+		known = false
+	}
+	return ended, known
 }
 
 // AwaitEnd begins to wait for the end of an execution. For one of another node the flag is left there that has the end ring

@@ -22,6 +22,14 @@ var found = map[string]Schedule{
 		{At: 5476 * ms, Do: Cancel, On: "e8", Who: "f1"},
 		{At: 7485 * ms, Do: Result, On: "e8", Who: "a", For: 1031 * ms},
 	}},
+	// A node that was cut off does not say of an execution that it runs, which another has taken and ended.
+	"result of a node that was cut off": {Seed: 2019, Shape: Shape{Nodes: 3, Functions: 2, Workers: 2, Partitions: 8, Workflows: []string{"fans", "hears", "fans", "fans"}}, Steps: []Step{
+		{At: 4897 * ms, Do: Start, On: "e4", Who: "f2"},
+		{At: 6380 * ms, Do: Signal, On: "e4", Who: "a", Key: 1},
+		{At: 7125 * ms, Do: Cut, Who: "a", For: 3474 * ms},
+		{At: 10061 * ms, Do: Signal, On: "e4", Who: "b", Key: -2},
+		{At: 10380 * ms, Do: Result, On: "e4", Who: "a", For: 16 * ms},
+	}},
 }
 
 // TestFound runs the schedules that have found faults.
