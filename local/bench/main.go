@@ -30,6 +30,7 @@ type options struct {
 	picks            int
 	width, fan       int
 	backlog, workers int
+	schedules, often int
 	rounds           int
 	out              string
 	cpuProfile       string
@@ -50,6 +51,7 @@ var scenarios = []scenario{
 	{"S4", "pickup: one task to a worker that waits, idle system", pickup},
 	{"S5", "backlog: queued tasks drained by one process with 32 workers", drain},
 	{"S7", "takeover: one of two nodes is killed, with executions that wait for signals", takeOver},
+	{"cron", "2,000 schedules on two nodes, 50 of them each second: start lag; and the plan after 72 h of outage", schedules},
 }
 
 func main() {
@@ -81,6 +83,8 @@ func parse(args []string) (options, []scenario, error) {
 	f.IntVar(&o.backlog, "backlog", 50000, "S5: tasks queued before the drain")
 	f.IntVar(&o.workers, "workers", 32, "S5: workers in the one process")
 	f.IntVar(&o.sleepers, "sleepers", 100000, "S7: running executions at the node that is killed")
+	f.IntVar(&o.schedules, "schedules", 2000, "cron: schedules")
+	f.IntVar(&o.often, "often", 50, "cron: how many of them run each second; the others run each minute")
 	f.IntVar(&o.rounds, "rounds", 1, "rounds over the scenarios")
 	f.StringVar(&o.out, "out", "", "append each run as a JSON line to this file")
 	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write the node's CPU profile of the measured time to this file")

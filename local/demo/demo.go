@@ -40,6 +40,9 @@ func (d *demo) run(ctx context.Context, limit time.Duration) error {
 	d.begun = time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the orders have not ended within %s", limit))
 	defer cancel()
+	if err := d.startSchedule(ctx); err != nil {
+		return err
+	}
 	var warehouse sync.WaitGroup
 	defer warehouse.Wait()
 	work, running := errgroup.WithContext(ctx)

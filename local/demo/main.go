@@ -1,6 +1,7 @@
 // Command demo runs 200 orders (local/examples/orders) through a whole Orrery on this machine: started through the functions,
-// done by a Go and a Python worker, with one of two nodes killed on the way. It shows progress, then a table of how the
-// orders ended against how each order's document says that it must, and ends with status 0 only if all did.
+// done by a Go and a Python worker, with one of two nodes killed on the way. A schedule runs beside them. It shows progress, then
+// a table of how the orders ended against how each order's document says that it must, and what became of the schedule's
+// instants, and ends with status 0 only if all is as it must be.
 package main
 
 import (

@@ -23,7 +23,8 @@ type checked struct {
 	faults       []string
 }
 
-// report prints the table and gives an error unless every order ended as its document expects.
+// report prints the tables and gives an error unless every order ended as its document expects, and the schedule ran each
+// instant once.
 func (d *demo) report(ctx context.Context) error {
 	found := make([]checked, len(d.orders))
 	var reads errgroup.Group
@@ -41,8 +42,13 @@ func (d *demo) report(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	occurrences, err := d.awaitSchedule(ctx)
+	if err != nil {
+		return err
+	}
 	d.table(found, epochs)
-	var faults []error
+	scheduleTable(occurrences)
+	faults := scheduleFaults(occurrences)
 	for i, c := range found {
 		for _, f := range c.faults {
 			faults = append(faults, fmt.Errorf("%s: %s", d.orders[i].ID, f))

@@ -58,6 +58,15 @@ func TestSchedulesNextRefuses(t *testing.T) {
 		{`[]`, "", "syntax"},
 		{`{} {}`, "", "syntax"},
 		{``, "", "syntax"},
+		{" \t", "", "syntax"},
+		{`null`, "from", "required"},
+		{`{"specs":[null],` + window + `}`, "specs[0]", "required"},
+		{`{"specs":[["@daily"]],` + window + `}`, "specs", "syntax"},
+		{`{"specs":["@daily"],"from":"0000-01-01T00:00:00Z","to":"9999-01-01T00:00:00Z"}`, "to", "out_of_range"},
+		{"\xff\xfe", "", "syntax"},
+		{strings.Repeat(`{"specs":`, 20_000), "", "syntax"},
+		{`{"specs":["` + strings.Repeat("x", 2000) + `"],` + window + `}`, "specs[0]", "too_long"},
+		{`{"specs":["@daily"` + strings.Repeat(`,"@daily"`, 16) + `],` + window + `}`, "specs", "too_many"},
 		{strings.Repeat("x", maxQuestion+1), "", "too_long"},
 	} {
 		// A line that can be answered follows: a refusal keeps nothing from it.

@@ -98,6 +98,7 @@ func TestCommandsAgainstAServer(t *testing.T) {
 	c.works(s.URL)
 	c.attends(s.URL)
 	c.operates()
+	c.schedules()
 	c.refuses()
 }
 
