@@ -1,7 +1,7 @@
 # Targets for people and for CI. `make` lists them.
 
 # What `make test` needs besides Go: gcc and libc6-dev are for the race detector.
-PACKAGES := postgresql pgbouncer python3 gcc libc6-dev
+PACKAGES := postgresql pgbouncer python3 nodejs gcc libc6-dev
 
 # Packages whose tests run under the race detector, which makes them several
 # times slower: those with goroutines. All others run without.

@@ -13,6 +13,7 @@ present() {
 	case $1 in
 	postgresql) [ -n "${PG_BIN:-}" ] || command -v initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' ;;
 	pgbouncer) command -v pgbouncer || [ -x /usr/sbin/pgbouncer ] ;;
+	nodejs) command -v node ;;
 	libc6-dev) [ -e /usr/include/stdlib.h ] ;;
 	ca-certificates) [ -e /etc/ssl/certs/ca-certificates.crt ] ;;
 	*) command -v "$1" ;;

@@ -71,9 +71,15 @@ func (s *server) assignments() []map[string]any {
 	}}
 }
 
-func startPython(t *testing.T, url, grace string) *exec.Cmd {
+// workers are the programs that speak the protocol by themselves, in each language.
+var workers = map[string][]string{
+	"Python":     {"python3", "python/worker.py"},
+	"JavaScript": {"node", "javascript/worker.mjs"},
+}
+
+func start(t *testing.T, program []string, url, grace string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command("python3", "python/worker.py", "--url", url, "--grace", grace)
+	cmd := exec.Command(program[0], append(program[1:], "--url", url, "--grace", grace)...)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -82,46 +88,54 @@ func startPython(t *testing.T, url, grace string) *exec.Cmd {
 	return cmd
 }
 
-// TestPythonWorkerDrains: a worker that is told to stop keeps its session until its report is taken, then gives it back.
-func TestPythonWorkerDrains(t *testing.T) {
-	t.Parallel()
-	s := &server{reported: make(chan struct{}), beats: 5}
-	h := httptest.NewServer(s)
-	defer h.Close()
-	cmd := startPython(t, h.URL, "60")
-	<-s.reported
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	got := fmt.Sprintf("taken %d, deregistered %d", s.taken, s.deregistered)
-	if want := "taken 1, deregistered 1"; got != want {
-		t.Errorf("%s, want %s; %d tries, %d heartbeats", got, want, s.completions, s.heartbeats)
+// TestWorkersDrain: a worker that is told to stop keeps its session until its report is taken, then gives it back.
+func TestWorkersDrain(t *testing.T) {
+	for language, program := range workers {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			s := &server{reported: make(chan struct{}), beats: 5}
+			h := httptest.NewServer(s)
+			defer h.Close()
+			cmd := start(t, program, h.URL, "60")
+			<-s.reported
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			got := fmt.Sprintf("taken %d, deregistered %d", s.taken, s.deregistered)
+			if want := "taken 1, deregistered 1"; got != want {
+				t.Errorf("%s, want %s; %d tries, %d heartbeats", got, want, s.completions, s.heartbeats)
+			}
+		})
 	}
 }
 
-// TestPythonWorkerStopsWithoutItsServer: a worker whose server is gone ends all the same.
-func TestPythonWorkerStopsWithoutItsServer(t *testing.T) {
-	t.Parallel()
-	s := &server{reported: make(chan struct{}), beats: 1 << 30}
-	h := httptest.NewServer(s)
-	cmd := startPython(t, h.URL, "0.5")
-	<-s.reported
-	h.CloseClientConnections()
-	h.Close()
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.taken != 0 || s.deregistered != 0 {
-		t.Errorf("taken %d, deregistered %d by a server that was gone", s.taken, s.deregistered)
+// TestWorkersStopWithoutTheirServer: a worker whose server is gone ends all the same.
+func TestWorkersStopWithoutTheirServer(t *testing.T) {
+	for language, program := range workers {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			s := &server{reported: make(chan struct{}), beats: 1 << 30}
+			h := httptest.NewServer(s)
+			cmd := start(t, program, h.URL, "0.5")
+			<-s.reported
+			h.CloseClientConnections()
+			h.Close()
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.taken != 0 || s.deregistered != 0 {
+				t.Errorf("taken %d, deregistered %d by a server that was gone", s.taken, s.deregistered)
+			}
+		})
 	}
 }
