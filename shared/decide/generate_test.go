@@ -44,6 +44,12 @@ func (g *generator) document() string {
 		g.plain = true
 		m["Cleanup"] = g.machine(1)
 	}
+	if g.chance("limits", 4) {
+		m["Limits"] = object{"Events": 20 + g.pick("events", 100), "FanOut": 1 + g.pick("fan-out", 4), "PayloadBytes": 200 + g.pick("bytes", 1000)}
+	}
+	if g.chance("output", 4) {
+		m["Output"] = object{"type": []string{"object", "array", "integer"}[g.pick("type", 3)]}
+	}
 	text, err := json.Marshal(m)
 	if err != nil {
 		g.t.Fatal(err)
@@ -174,12 +180,16 @@ func (g *generator) undo(st object) {
 
 // child makes the resource of a Task that starts an execution.
 func (g *generator) child(st object) string {
-	kind := g.pick("child", 5)
-	if kind > 2 {
-		st["Parameters"] = object{"StateMachineArn": []string{"sub@1", "nowhere"}[g.pick("where", 2)], "Input.$": "$"}
+	kind := g.pick("child", 6)
+	if kind > 3 {
+		st["Parameters"] = object{"StateMachineArn": []string{"sub@1", "sub:live", "nowhere"}[g.pick("where", 3)], "Input.$": "$"}
+		if g.chance("named", 3) {
+			st["Parameters"].(object)["Name"] = "child"
+		}
 	}
 	return []string{
-		"workflow:sub", "workflow:sub@1", "workflow:nowhere", "arn:aws:states:::states:startExecution", "arn:aws:states:::states:startExecution.sync:2",
+		"workflow:sub", "workflow:sub@1", "workflow:sub:live", "workflow:nowhere", "arn:aws:states:::states:startExecution",
+		"arn:aws:states:::states:startExecution.sync:2",
 	}[kind]
 }
 

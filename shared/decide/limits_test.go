@@ -3,7 +3,9 @@ package decide_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/orrery-dev/orrery/shared/decide"
 	"github.com/orrery-dev/orrery/shared/definition"
@@ -53,5 +55,48 @@ func TestStartRefusesAnInput(t *testing.T) {
 	}
 	if _, turn, err := decide.Start(m, 1, history.Start{Name: "x", Input: []byte(`{"n":null}`)}, begin); err != nil || turn.End == nil {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSucceededTwiceIsUndoneOnce: the last Task succeeds, what it makes of the output does not fit, and it is tried again. It
+// is the same effect under the same key, so there is one compensation, with the newest result.
+func TestSucceededTwiceIsUndoneOnce(t *testing.T) {
+	w := newWorld(t, parse(t, `{"Output": {"type": "array"}, "StartAt": "Pay", "States": {"Pay": {"Type": "Task", "Resource": "task:pay",
+		"Retry": [{"ErrorEquals": ["Orrery.InvalidOutput"], "MaxAttempts": 1}], "Compensate": {"Resource": "task:refund"}, "End": true}}}`))
+	w.start(history.Start{Name: "x", Input: []byte("{}")})
+	for _, output := range []string{"1", "2"} {
+		w.now = max(w.now, w.s.WakeAt())
+		w.handle(history.Command{Kind: history.KindTimer})
+		w.handle(w.claim(w.row("Pay"), "w"))
+		w.handle(w.report(history.Command{Kind: history.KindComplete, Row: w.row("Pay"), Output: []byte(output)}))
+	}
+	v := w.s.Unit("Pay/Compensate")
+	if v == nil || string(v.Work()) != `{"Input":{},"Result":2}` {
+		t.Fatalf("open are %v", w.s.OpenUnits())
+	}
+	w.handle(w.claim(w.row("Pay/Compensate"), "w"))
+	turn := w.handle(w.report(history.Command{Kind: history.KindComplete, Row: w.row("Pay/Compensate"), Output: []byte("1")}))
+	if turn.End == nil || turn.End.Error != "Orrery.InvalidOutput" {
+		t.Errorf("ended %+v, open are %v", turn.End, w.s.OpenUnits())
+	}
+}
+
+// TestTryThatCannotBegin: a try that fails before anything has begun uses up its retrier like any other, and pauses.
+func TestTryThatCannotBegin(t *testing.T) {
+	const retry = `"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 2}], "End": true`
+	branch := `{"StartAt": "%s", "States": {"%s": {"Type": "Succeed"}}}`
+	for name, text := range map[string]string{
+		"too wide":     `{"Limits": {"FanOut": 1}, "StartAt": "P", "States": {"P": {"Type": "Parallel", ` + retry + `, "Branches": [` + strings.ReplaceAll(branch, "%s", "A") + `,` + strings.ReplaceAll(branch, "%s", "B") + `]}}}`,
+		"a wrong text": `{"StartAt": "T", "States": {"T": {"Type": "Task", "Resource": "task:t", ` + retry + `, "Parameters": {"x.$": "States.StringToJson('{')"}}}}`,
+	} {
+		w := newWorld(t, parse(t, text))
+		w.start(history.Start{Name: "x", Input: []byte("{}")})
+		for range 3 {
+			w.now = max(w.now, w.s.WakeAt())
+			w.handle(history.Command{Kind: history.KindTimer})
+		}
+		if !w.s.Status().Ended() || w.s.Events() > 8 || w.now != begin.Add(3*time.Second) {
+			t.Errorf("%s: %v after %d events, %v later", name, w.s.Status(), w.s.Events(), w.now.Sub(begin))
+		}
 	}
 }

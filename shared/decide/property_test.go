@@ -18,11 +18,25 @@ import (
 // gives the same, that the fold of the rows equals the state (I3), and that the rows of the queue are what the open units
 // need; here it is checked that an execution never stands still without a reason, and that a snapshot with what follows
 // equals the whole fold.
+//
+// What the documents and commands cover is counted as well: it goes on until everything that can happen has happened.
 func TestProperties(t *testing.T) {
+	seen := coverage{}
+	for round := 0; round == 0 || len(seen.missing()) > 0; round++ {
+		if round == 50 {
+			t.Fatalf("after %d rounds there was no %v", round, seen.missing())
+		}
+		checkProperties(t, seen)
+	}
+}
+
+func checkProperties(t *testing.T, seen coverage) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := &generator{t: t}
 		text := g.document()
 		w := newWorld(t, parse(t, text))
+		publish(w.workflows, "sub@1", parse(t, sequence(2)))
+		publish(w.workflows, "sub@2", parse(t, sequence(1)))
 		publish(w.workflows, "sub@1", parse(t, sequence(2)))
 		w.start(history.Start{Namespace: "ns", Name: "run", Workflow: "wf", Input: g.value(2), Seed: g.seed()})
 		saved, at := w.s.Snapshot(), len(w.rows)
@@ -50,6 +64,9 @@ func TestProperties(t *testing.T) {
 		w.handle(history.Command{Kind: history.KindCancel, Seed: g.seed()})
 		g.drain(w, text)
 		checkSnapshot(t, w, saved, at)
+		for _, turn := range w.turns {
+			seen.note(turn)
+		}
 	})
 }
 

@@ -54,6 +54,9 @@ func knows(workflows map[history.WorkflowRef]*decide.Workflow, taken func(string
 	return decide.World{
 		Execution: 1,
 		Workflow: func(ref history.WorkflowRef) decide.Answer {
+			if ref.Alias == "live" {
+				return decide.Answer{Known: true, Routes: history.Routes{{Version: 1, Weight: 60}, {Version: 2, Weight: 40}}}
+			}
 			return decide.Answer{Known: true, Workflow: workflows[ref]}
 		},
 		Taken: taken,

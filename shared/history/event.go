@@ -1,5 +1,10 @@
 package history
 
+import (
+	"maps"
+	"slices"
+)
+
 // EventType is the type of an event, as it is written. The set only grows, and what a type means never changes: a history
 // that was written once is folded for ever.
 type EventType string
@@ -113,6 +118,9 @@ var known = map[EventType]bool{
 	EventRunFailed: true, EventSubmitted: true, EventStopped: true, EventUndoable: true, EventCaught: true, EventUnwinding: true, EventUndoing: true, EventUndone: true,
 	EventCleaning: true, EventCleaned: true, EventRedriven: true,
 }
+
+// EventTypes lists every type, in alphabetical order.
+func EventTypes() []EventType { return slices.Sorted(maps.Keys(known)) }
 
 // ScopeID numbers the scopes of an execution in the order in which they were made. A scope is a machine that runs: the
 // document's own is MainScope, each branch of a Parallel and each iteration of a Map has one of its own, and so have

@@ -180,9 +180,10 @@ func (s *State) applyJoined(v *Visit) {
 	s.markReady(v)
 }
 
-// applyBroken ends a visit that failed without a unit's event, for good or until another try.
+// applyBroken ends a visit that failed without a unit's event, for good or until another try: one that pauses when that
+// cannot even begin.
 func (s *State) applyBroken(ev *Event, v *Visit) {
-	if v.phase == PhaseRetrying || v.phase == PhaseOpen {
+	if v.phase == PhaseOpen {
 		return
 	}
 	if !ev.Last {

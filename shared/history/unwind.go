@@ -161,9 +161,12 @@ func (s *State) foldUnwinding(ev *Event, c *Scope) bool {
 	return true
 }
 
+// applyUndoable keeps how to undo a unit, once: one that succeeds again, because the output of the execution that it made did not
+// fit, has the idempotency key that it had.
 func (s *State) applyUndoable(ev *Event, v *Visit) {
 	text, ok := s.sources(ev).resolve(ev.Text)
 	if ok && v.phase == PhaseDone && v.kind == TaskState {
+		s.undos = slices.DeleteFunc(s.undos, func(u undo) bool { return u.unit == v.key })
 		s.undos = append(s.undos, undo{unit: v.key, state: v.state, input: text})
 	}
 }
