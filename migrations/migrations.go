@@ -137,10 +137,7 @@ func initialise(ctx context.Context, tx pgx.Tx, partitions int) error {
 		sql  string
 		args []any
 	}{
-		// Two random UUIDs have 244 random bits.
-		{`insert into orrery.cluster (mac_key)
-		  select decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex')
-		  where not exists (select from orrery.cluster)`, nil},
+		{`insert into orrery.cluster (mac_key) select ` + newKey + ` where not exists (select from orrery.cluster)`, nil},
 		{`insert into orrery.partition (id)
 		  select generate_series(0, $1::int - 1) where not exists (select from orrery.partition)`, []any{partitions}},
 		{`select orrery.make_days($1)`, []any{daysAhead}},

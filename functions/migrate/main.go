@@ -23,6 +23,9 @@ import (
 type Event struct {
 	// Partitions is over how many parts executions are spread, fixed when a database is initialised; 256 when left out.
 	Partitions int `json:"partitions"`
+	// Restored is set once after the database was restored from a backup: every node is fenced and joins again, and all task
+	// tokens are refused.
+	Restored bool `json:"restored"`
 }
 
 // Answer is what the function returns when the schema is up to date.
@@ -45,7 +48,7 @@ func main() {
 		lambda.Start(func(ctx context.Context, e json.RawMessage) (any, error) { return invoked(ctx, settings, e) })
 		return
 	}
-	answer, err := migrate(context.Background(), settings, Event{})
+	answer, err := migrate(context.Background(), settings, Event{Restored: settings.Restored})
 	if err != nil {
 		log.Error("the schema could not be brought up to date", telemetry.KeyError, err)
 		os.Exit(1)
@@ -84,6 +87,11 @@ func migrate(ctx context.Context, c config.Config, e Event) (Answer, error) {
 	defer conn.Close(context.WithoutCancel(ctx))
 	if err := migrations.ApplyWithPartitions(ctx, conn, e.Partitions); err != nil {
 		return Answer{}, err
+	}
+	if e.Restored {
+		if err := migrations.Restored(ctx, conn); err != nil {
+			return Answer{}, err
+		}
 	}
 	return Answer{Version: telemetry.Version()}, nil
 }

@@ -55,6 +55,8 @@ type Config struct {
 	// RequestTimeout bounds a request from its arrival to its answer.
 	RequestTimeout time.Duration
 	LogLevel       slog.Level
+	// Restored is set when the database was restored from a backup.
+	Restored bool
 }
 
 // Program is the kind of process that is set up; each reads its own settings and no others.

@@ -56,7 +56,7 @@ func (n *Node) serve(ctx context.Context, j store.Joined) error {
 	begin(&running, work, i.loop.run)
 	begin(&running, work, i.commit)
 	begin(&running, work, (&listener{n, i.fence, i.loop, n.log}).run)
-	begin(&running, work, (&upkeep{n, n.log}).run)
+	begin(&running, work, (&upkeep{node: n, log: n.log}).run)
 	claimers.Go(func() { _ = i.claimer.run(claiming) })
 	claimers.Go(func() { n.scheduler.Run(claiming, func() bool { return n.notReady() == "" }) })
 

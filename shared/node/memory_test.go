@@ -302,6 +302,12 @@ func (m *memory) AwaitEnd(context.Context, history.FenceNumber, history.Executio
 }
 
 func (m *memory) MakePartitions(context.Context, int) (int, error) { return 0, nil }
+func (m *memory) Expire(context.Context, store.Expiry) (store.Expired, error) {
+	return store.Expired{}, nil
+}
+func (m *memory) Days(context.Context) ([]store.Day, error)            { return nil, nil }
+func (m *memory) KeepDay(context.Context, time.Time, int) (int, error) { return 0, nil }
+func (m *memory) DropDay(context.Context, time.Time) (bool, error)     { return false, nil }
 func (m *memory) Clean(context.Context, store.Cleaning) (store.Cleaned, error) {
 	return store.Cleaned{}, nil
 }

@@ -29,6 +29,10 @@ type metrics struct {
 	timerLate        telemetry.Histogram
 	cleaned          telemetry.Counters
 	daysMade         telemetry.Counter
+	daysDropped      telemetry.Counter
+	daysKept         telemetry.Counter
+	daysAhead        telemetry.Gauge
+	expired          telemetry.Counter
 
 	ownership  telemetry.Counter
 	unnoticed  telemetry.Counter
@@ -79,10 +83,14 @@ func newMetrics(m *telemetry.Metrics) metrics {
 		partitions: m.Counters("orrery_node_partitions_moved_total",
 			"partitions that came (taken from nobody, taken over from a dead node, received from a live one) or were given away",
 			label("how", partTaken, partTakenOver, partReceived, partGiven)),
-		blocked:   m.Counter("orrery_node_executions_blocked_total", "executions that this node has taken out of service"),
-		timerLate: m.Histogram("orrery_node_timer_late_seconds", "how long after its time a timer got its turn", telemetry.Seconds),
-		cleaned:   m.Counters("orrery_cleaned_rows_total", "rows removed by this node's cleaner", label("kind", store.CleanedKinds()...)),
-		daysMade:  m.Counter("orrery_history_days_made_total", "partitions of history that this node has made"),
+		blocked:     m.Counter("orrery_node_executions_blocked_total", "executions that this node has taken out of service"),
+		timerLate:   m.Histogram("orrery_node_timer_late_seconds", "how long after its time a timer got its turn", telemetry.Seconds),
+		cleaned:     m.Counters("orrery_cleaned_rows_total", "rows removed by this node's cleaner", label("kind", store.CleanedKinds()...)),
+		daysMade:    m.Counter("orrery_history_days_made_total", "partitions of history that this node has made"),
+		daysDropped: m.Counter("orrery_history_days_dropped_total", "days of history that this node has dropped"),
+		daysKept:    m.Counter("orrery_history_executions_moved_total", "executions that outlived their day, whose history this node has moved"),
+		daysAhead:   m.Gauge("orrery_history_days_ahead", "days that history has partitions for, beyond today; 0 before the first look"),
+		expired:     m.Counter("orrery_executions_expired_total", "executions that this node has removed because their namespace keeps them no longer"),
 
 		ownership:  m.Counter("orrery_net_ownership_total", "partitions whose owner in the database was another than the node thought, though no change was announced"),
 		unnoticed:  m.Counter("orrery_net_unnoticed_claims_total", "claims that no turn had recorded after 30 s"),

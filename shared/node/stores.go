@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/orrery-dev/orrery/shared/frontend"
 	"github.com/orrery-dev/orrery/shared/history"
@@ -59,6 +60,10 @@ type waitStore interface {
 type keepStore interface {
 	MakePartitions(ctx context.Context, days int) (int, error)
 	Clean(ctx context.Context, c store.Cleaning) (store.Cleaned, error)
+	Expire(ctx context.Context, q store.Expiry) (store.Expired, error)
+	Days(ctx context.Context) ([]store.Day, error)
+	KeepDay(ctx context.Context, day time.Time, most int) (int, error)
+	DropDay(ctx context.Context, day time.Time) (bool, error)
 }
 
 // Membership is the database for the node's heartbeats: a store of its own with a connection of its own, so that no

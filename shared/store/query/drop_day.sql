@@ -1,0 +1,1 @@
+select orrery.drop_day(@day::date) as dropped

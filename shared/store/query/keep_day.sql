@@ -1,0 +1,1 @@
+select orrery.keep_day(@day::date, @most::integer) as kept
