@@ -106,7 +106,8 @@ func (r *Runner) replace(ctx context.Context, h store.Holder, by *attempt) error
 		}})
 		return err
 	case terminate:
-		return r.settleOnce(ctx, []store.RunEnd{{ClaimRef: h.ClaimRef, Outcome: store.RunCancelled, Reason: reason}})
+		_, err := r.settleOnce(ctx, []store.RunEnd{{ClaimRef: h.ClaimRef, Outcome: store.RunCancelled, Reason: reason}})
+		return err
 	}
 	return r.store.AskCancel(ctx, []history.OccurrenceID{h.Occurrence}, "schedule "+by.Name, reason)
 }

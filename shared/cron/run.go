@@ -262,15 +262,19 @@ func (r *Runner) settleRun(x *run, end store.RunEnd) {
 	x.mu.Unlock()
 	for wait := restless; time.Now().Before(x.leaseEnd()); wait = min(2*wait, mostRestless) {
 		ctx, cancel := context.WithDeadline(context.Background(), x.leaseEnd())
-		err := r.settleOnce(ctx, []store.RunEnd{end})
+		settled, err := r.settleOnce(ctx, []store.RunEnd{end})
 		cancel()
 		if err == nil {
+			if len(settled.Ended) == 0 { // another claim has it
+				r.health.lost()
+			}
 			return
 		}
 		r.health.notSettled()
 		r.log.Warn("the end of a run could not be written", telemetry.KeyOccurrence, x.Occurrence, telemetry.KeyError, err)
 		time.Sleep(wait)
 	}
+	r.health.lost()
 }
 
 // work calls the target. Its error is what people are told.

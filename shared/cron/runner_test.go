@@ -155,6 +155,9 @@ func TestScenario66(t *testing.T) {
 			}
 			first.answer <- nil // it is done, and says so
 			r.until("the process has written", func() bool { return frozen.Health().Running == 0 })
+			if h := frozen.Health(); h.Lost != 1 || h.Completed != 0 {
+				t.Errorf("health says %+v", h)
+			}
 			r.wantLedger("minutes", "10:01:00 running")
 			r.wantTraces(ref.Occurrence, "lost", "running")
 			if o := r.only("minutes"); !o.LookAt.Equal(r.instant("10:03:01")) || o.Attempt != 2 {

@@ -320,23 +320,23 @@ func (r *Runner) failedToStart(ctx context.Context, list []*attempt, err error) 
 // settle writes ends of claims that have no run. What cannot be written is left to its lease.
 func (r *Runner) settle(ctx context.Context, ends []store.RunEnd) {
 	for part := range slices.Chunk(ends, batch) {
-		if err := r.settleOnce(ctx, part); err != nil {
+		if _, err := r.settleOnce(ctx, part); err != nil {
 			r.log.Warn("occurrences could not be settled", telemetry.KeyCount, len(part), telemetry.KeyError, err)
 		}
 	}
 }
 
 // settleOnce writes ends, again while rows are locked or the outcome is unknown.
-func (r *Runner) settleOnce(ctx context.Context, ends []store.RunEnd) error {
+func (r *Runner) settleOnce(ctx context.Context, ends []store.RunEnd) (store.Settled, error) {
 	for tries := 1; ; tries++ {
 		settled, err := r.store.SettleRuns(ctx, ends)
 		if err == nil {
 			r.settled(ends, settled)
-			return nil
+			return settled, nil
 		}
 		again := errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrOutcomeUnknown)
 		if !again || tries == settleTries || !pause(ctx, time.Duration(tries)*restless/2) {
-			return err
+			return store.Settled{}, err
 		}
 	}
 }
