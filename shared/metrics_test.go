@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/orrery-dev/orrery/shared/api"
+	"github.com/orrery-dev/orrery/shared/cron"
 	"github.com/orrery-dev/orrery/shared/frontend"
 	"github.com/orrery-dev/orrery/shared/node"
 	"github.com/orrery-dev/orrery/shared/store"
@@ -26,6 +27,9 @@ func TestMetricsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	front := n.Frontend(frontend.Options{})
+	if _, err := cron.New(db, front, cron.Options{Metrics: m}); err != nil {
+		t.Fatal(err)
+	}
 	api.New(api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Schedules: front, Cluster: front, Readiness: n}, api.Options{Metrics: m})
 
 	generated(t, "../docs/metrics.md", m.Page())

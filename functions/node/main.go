@@ -84,7 +84,7 @@ func start(ctx context.Context) error {
 		MaxPayload: c.MaxPayload, Version: telemetry.Version(),
 		NoHTTP: c.HTTPAllow == "", NoLambda: c.LambdaAllow == "",
 	})
-	runner, err := scheduler(ctx, c, db, front, log)
+	runner, err := scheduler(ctx, c, db, front, metrics, log)
 	if err != nil {
 		return err
 	}
@@ -111,9 +111,11 @@ func start(ctx context.Context) error {
 }
 
 // scheduler makes what runs the schedules, with the calls to the outside that the settings allow.
-func scheduler(ctx context.Context, c config.Config, db cron.Store, open cron.Opener, log *slog.Logger) (*cron.Runner, error) {
+func scheduler(
+	ctx context.Context, c config.Config, db cron.Store, open cron.Opener, metrics *telemetry.Metrics, log *slog.Logger,
+) (*cron.Runner, error) {
 	o := cron.Options{
-		Claimant: c.NodeID, Workers: c.ScheduleWorkers, Lease: c.ScheduleLease, Heartbeat: c.ScheduleHeartbeat, Log: log,
+		Claimant: c.NodeID, Workers: c.ScheduleWorkers, Lease: c.ScheduleLease, Heartbeat: c.ScheduleHeartbeat, Metrics: metrics, Log: log,
 	}
 	allow, err := builtin.ParseAllow(c.HTTPAllow)
 	if err != nil {

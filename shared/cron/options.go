@@ -10,6 +10,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // Store is what this package needs of the database; *store.Store is one.
@@ -70,6 +71,8 @@ type Options struct {
 	// Level is what the process knows of definitions; that of the build.
 	Level int
 	Log   *slog.Logger
+	// Metrics is where the runner declares its own; a registry that nobody reads when nil.
+	Metrics *telemetry.Metrics
 }
 
 const (
@@ -87,6 +90,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.Level = or(o.Level, Level)
 	if o.Log == nil {
 		o.Log = slog.Default()
+	}
+	if o.Metrics == nil {
+		o.Metrics = telemetry.NewMetrics()
 	}
 	var faults []error
 	if o.Workers < 1 {

@@ -212,6 +212,7 @@ func (r *Runner) do(x *run) {
 	cause := context.Cause(ctx)
 	cancel()
 	end, counts := ending(x, result, err, cause)
+	r.metrics.runSeconds.Observe(time.Since(x.began).Seconds())
 	r.log.Log(context.Background(), levelOf(end), "a run has ended", telemetry.KeySchedule, x.Name, telemetry.KeyOccurrence, x.Occurrence,
 		telemetry.KeyInstant, x.Instant, telemetry.KeyAttempt, x.Attempt, telemetry.KeyToken, x.Token,
 		telemetry.KeyStatus, string(end.Outcome), telemetry.KeyReason, end.Reason, telemetry.KeyDuration, time.Since(x.began))

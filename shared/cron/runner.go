@@ -20,6 +20,7 @@ type Runner struct {
 	log         *slog.Logger
 	definitions *definitions
 	health      *health
+	metrics     metrics
 
 	// runs are the direct targets that are under way. They outlive a Run that ends, and the next one finds their places taken.
 	runs *runs
@@ -48,6 +49,7 @@ func New(s Store, open Opener, o Options) (*Runner, error) {
 		health: &health{}, rung: make(chan struct{}, 1), sooner: make(chan struct{}, 1),
 	}
 	r.runs = newRuns(r)
+	r.metrics = newMetrics(r, o.Metrics)
 	r.Ring()
 	return r, nil
 }

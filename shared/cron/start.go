@@ -276,6 +276,7 @@ func divide(list []*attempt, ids []history.OccurrenceID) (rest, named []*attempt
 func (r *Runner) started(list []*attempt, sent time.Time) {
 	for _, a := range list {
 		r.health.started()
+		r.metrics.startLag.Observe(max(r.now.Add(time.Since(r.at)).Sub(a.Due), 0).Seconds())
 		r.log.Debug("an occurrence was started", telemetry.KeySchedule, a.Name, telemetry.KeyOccurrence, a.Occurrence,
 			telemetry.KeyInstant, a.Instant, telemetry.KeyAttempt, a.Attempt, telemetry.KeyToken, a.Token)
 		if a.opening == nil {
