@@ -56,7 +56,7 @@ var rules = map[string]rule{
 	"shared/api": {"routes over interfaces that it declares",
 		[]string{"shared/definition", "shared/expr", "shared/history", "shared/auth", "shared/telemetry", "shared/wire", uuid, sync}},
 	"shared/builtin":    {"calls to the outside; it knows nothing of ours", []string{aws, smithy}},
-	"shared/errand":     {"the worker inside of the server", []string{"shared/auth", "shared/builtin", "shared/expr", "shared/telemetry", "shared/wire", "shared/worker"}},
+	"shared/errand":     {"the worker inside of the server", []string{aws, "shared/auth", "shared/builtin", "shared/expr", "shared/telemetry", "shared/wire", "shared/worker"}},
 	"shared/auth":       {"who may do what", []string{"shared/wire"}},
 	"shared/config":     {"settings, read once at the edge", nil},
 	"shared/telemetry":  {"logs, metrics and profiles", []string{prom}},

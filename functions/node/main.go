@@ -82,7 +82,7 @@ func start(ctx context.Context) error {
 	front := n.Frontend(frontend.Options{
 		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout,
 		MaxPayload: c.MaxPayload, Version: telemetry.Version(),
-		NoHTTP: c.HTTPAllow == "", NoLambda: c.LambdaAllow == "",
+		NoHTTP: c.HTTPAllow == "", NoLambda: c.LambdaAllow == "", NoS3: c.S3Allow == "",
 	})
 	runner, err := scheduler(ctx, c, db, front, metrics, log)
 	if err != nil {
@@ -91,7 +91,7 @@ func start(ctx context.Context) error {
 	n.UseScheduler(runner)
 	errands, err := errand.New(ctx, errand.Config{
 		ID: c.NodeID, HTTPAllow: c.HTTPAllow, LambdaAllow: c.LambdaAllow, Connections: c.HTTPConnections, Concurrency: c.ServerTasks,
-		Namespaces: db.Namespaces, Log: log,
+		S3Allow: c.S3Allow, S3PathStyle: c.S3PathStyle, Namespaces: db.Namespaces, Log: log,
 	}, front)
 	if err != nil {
 		return err

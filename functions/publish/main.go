@@ -44,7 +44,7 @@ func newHandler(c config.Config, log *slog.Logger) (http.Handler, error) {
 	front := frontend.New(db, frontend.Options{
 		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout,
 		MaxPayload: c.MaxPayload, Version: telemetry.Version(),
-		NoHTTP: c.HTTPAllow == "", NoLambda: c.LambdaAllow == "",
+		NoHTTP: c.HTTPAllow == "", NoLambda: c.LambdaAllow == "", NoS3: c.S3Allow == "",
 	})
 	return api.ForFunction(function, api.Services{Workflows: front, Schedules: front}, api.Options{
 		Authenticator: auth.Open{}, // the gateway has checked the caller

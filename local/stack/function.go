@@ -85,7 +85,7 @@ func (s *Stack) cold(f gateway.Function) (lambdahttp.Func, func(), error) {
 	}
 	front := frontend.New(db, frontend.Options{
 		SessionTimeout: c.SessionTimeout, HeartbeatInterval: c.HeartbeatInterval, NodeTimeout: c.NodeTimeout, MaxPayload: c.MaxPayload,
-		NoHTTP: c.HTTPAllow == "", NoLambda: c.LambdaAllow == "",
+		NoHTTP: c.HTTPAllow == "", NoLambda: c.LambdaAllow == "", NoS3: c.S3Allow == "",
 	})
 	handler := api.ForFunction(f.Name,
 		api.Services{Workers: front, Tasks: front, Executions: front, Workflows: front, Schedules: front, Cluster: front},

@@ -38,7 +38,9 @@ type Config struct {
 
 	// HTTPAllow and LambdaAllow list what the server itself may call; empty for nothing. A process that only publishes refuses
 	// documents that use what is empty.
-	HTTPAllow, LambdaAllow string
+	HTTPAllow, LambdaAllow, S3Allow string
+	// S3PathStyle is for servers of S3 that find the bucket in the path.
+	S3PathStyle bool
 	// ScheduleWorkers is how many direct targets of schedules a process runs at once. They are renewed with each
 	// ScheduleHeartbeat, and lost after a ScheduleLease without.
 	ScheduleWorkers                  int

@@ -175,6 +175,9 @@ func (d *decider) completed(v *history.Visit, st *definition.State, cmd *history
 	if err != nil {
 		return refused("the output is no JSON: %v", err)
 	}
+	if st.Reader != nil {
+		return applied(d.haveRead(ev, output))
+	}
 	if kind, _ := v.Unit(); kind == history.TokenUnit {
 		ev.Type = history.EventSubmitted
 		if text := d.text(output); len(text) <= d.limits.PayloadBytes {
@@ -250,8 +253,14 @@ func (d *decider) failed(v *history.Visit, st *definition.State, cmd *history.Co
 		return refused("the details of the failure are no JSON: %v", err)
 	}
 	ev := history.Event{Type: history.EventFailed, Text: history.Text{Literal: details}}
+	if st.Reader != nil {
+		ev = history.Event{Type: history.EventUnread, Scope: v.Scope().ID(), Error: f.code, Cause: f.cause}
+	}
 	if !current {
 		ev.Offer = cmd.Row.Offer
+	}
+	if st.Reader != nil {
+		return applied(d.emit(ev))
 	}
 	return applied(d.failUnit(v, st, ev, f))
 }
@@ -402,7 +411,12 @@ func (d *decider) ruleCompleted(rule history.Event, v *history.Visit, st *defini
 		return refused("the output is no JSON: %v", err)
 	}
 	id := d.emit(rule)
-	d.succeed(v, st, history.Event{Type: history.EventCompleted, Scope: rule.Scope, Last: true}, output)
+	ev := history.Event{Type: history.EventCompleted, Scope: rule.Scope, Last: true}
+	if st.Reader != nil {
+		d.haveRead(ev, output)
+		return applied(id)
+	}
+	d.succeed(v, st, ev, output)
 	return applied(id)
 }
 

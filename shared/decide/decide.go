@@ -217,6 +217,8 @@ func (d *decider) step(v *history.Visit) {
 		d.begin(v, st)
 	case history.PhaseDone:
 		d.leave(v, st)
+	case history.PhaseRead:
+		d.fanRead(v, st)
 	case history.PhaseFanned:
 		d.spread(v, st)
 	case history.PhaseUndoing:

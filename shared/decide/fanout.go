@@ -6,8 +6,12 @@ import (
 	"github.com/orrery-dev/orrery/shared/history"
 )
 
-// fanOut begins a try of a Parallel or a Map.
+// fanOut begins a try of a Parallel or a Map; one that reads its items begins by that.
 func (d *decider) fanOut(v *history.Visit, st *definition.State) {
+	if st.Reader != nil {
+		d.read(v, st)
+		return
+	}
 	ev := history.Event{Type: history.EventFanned, Scope: v.Scope().ID()}
 	sc, entry, err := d.flow(d.placeOf(v), st, v.Input())
 	if err != nil {
@@ -76,15 +80,9 @@ func tolerated(sc *expr.Scope, st *definition.State, n int) (int, error) {
 // items evaluates what a Map iterates over, and how many iterations may run at once.
 func (d *decider) items(sc *expr.Scope, entry expr.Entry, st *definition.State) ([]expr.Value, int, error) {
 	inner := sc.With(entry.Input)
-	var limit int64
-	var err error
-	if st.MaxConcurrency != nil {
-		if limit, err = st.MaxConcurrency.Eval(inner); err != nil {
-			return nil, 0, err
-		}
-		if limit < 0 {
-			return nil, 0, &expr.Error{Name: expr.StatesRuntime, Cause: "MaxConcurrency must not be negative."}
-		}
+	limit, err := concurrency(inner, st)
+	if err != nil {
+		return nil, 0, err
 	}
 	var items []expr.Value
 	if st.Items != nil {
@@ -97,7 +95,19 @@ func (d *decider) items(sc *expr.Scope, entry expr.Entry, st *definition.State) 
 	if err == nil && len(items) > history.MaxBranches {
 		err = &expr.Error{Name: expr.StatesRuntime, Cause: "A Map has too many items."}
 	}
-	return items, int(min(limit, history.MaxBranches)), err
+	return items, limit, err
+}
+
+// concurrency evaluates how many iterations of a Map may run at once; zero for any number.
+func concurrency(sc *expr.Scope, st *definition.State) (int, error) {
+	if st.MaxConcurrency == nil {
+		return 0, nil
+	}
+	limit, err := st.MaxConcurrency.Eval(sc)
+	if err == nil && limit < 0 {
+		err = &expr.Error{Name: expr.StatesRuntime, Cause: "MaxConcurrency must not be negative."}
+	}
+	return int(min(limit, history.MaxBranches)), err
 }
 
 // spread begins the iterations that may run, or joins the branches or iterations when all have ended.

@@ -60,7 +60,7 @@ var stateFields = map[string][]StateType{
 var languageFields = []string{
 	"InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Result", "Assign", "ItemsPath", "ItemSelector",
 	"TimeoutSecondsPath", "HeartbeatSecondsPath", "SecondsPath", "TimestampPath", "MaxConcurrencyPath",
-	"ToleratedFailureCountPath", "ToleratedFailurePercentagePath", "MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath", "ErrorPath", "CausePath",
+	"ToleratedFailureCountPath", "ToleratedFailurePercentagePath", "MaxItemsPath", "MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath", "ErrorPath", "CausePath",
 	"Arguments", "Output", "Items", "Condition",
 }
 
@@ -73,6 +73,8 @@ var (
 	retrierFields    = []string{"Comment", "ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate", "MaxDelaySeconds", "JitterStrategy"}
 	catcherFields    = []string{"Comment", "ErrorEquals", "Next", "Compensate"}
 	limitFields      = []string{"Events", "FanOut", "PayloadBytes"}
+	readerFields     = []string{"Resource", "ReaderConfig"}
+	configOfReader   = []string{"InputType", "MaxItems", "CSVHeaderLocation", "CSVHeaders", "CSVDelimiter", "ItemsPointer", "Transformation", "ManifestType"}
 	batcherFields    = []string{"MaxItemsPerBatch", "MaxInputBytesPerBatch", "BatchInput"}
 	compensateFields = []string{"Comment", "Resource", "TimeoutSeconds", "HeartbeatSeconds", "QueueTimeoutSeconds", "Priority",
 		"MaxRedeliveries", "WhenUncertain", "Retry"}
@@ -93,7 +95,6 @@ type feature string
 // that uses it is refused, never half run. What is built is deleted here.
 var notBuilt = map[feature]string{
 	"JSONata":      "the query language JSONata",
-	"ItemReader":   "an ItemReader",
 	"ResultWriter": "a ResultWriter",
 	"Credentials":  "credentials for tasks that the server does",
 }
@@ -102,6 +103,6 @@ var notBuilt = map[feature]string{
 // object that has it.
 var fieldFeatures = map[string]map[string]feature{
 	"state": {
-		"ItemReader": "ItemReader", "ResultWriter": "ResultWriter", "Credentials": "Credentials",
+		"ResultWriter": "ResultWriter", "Credentials": "Credentials",
 	},
 }

@@ -137,6 +137,8 @@ type State struct {
 	Distributed bool
 	// Label names the Map in the ids of its runs; empty for a new name each time.
 	Label string
+	// Reader says where the items come from; nil where Items does. The Map then has a Resource. Distributed only.
+	Reader *Reader
 	// Batcher groups items, so that an iteration gets several; nil for one each.
 	// Distributed only.
 	Batcher *Batcher
@@ -156,6 +158,16 @@ type Compensation struct {
 	// Task does it: a Task with Resource, time limits and Retry, and without
 	// Catch and a way on. Its Flow changes nothing.
 	Task *State
+}
+
+// Reader says what a Map reads its items from. Its Resource is that of the state.
+type Reader struct {
+	// Parameters name what is read; nil for what the state is given.
+	Parameters expr.Expression
+	// MaxItems is how many items are read at most; nil and the value 0 mean all.
+	MaxItems expr.Field[int64]
+	// Config is the rest of ReaderConfig, as the document has it.
+	Config *expr.Object
 }
 
 // Batcher says how the items of a distributed Map are grouped. One of the two
@@ -222,6 +234,8 @@ const (
 	ResourceHTTP ResourceKind = "http"
 	// ResourceLambda is a Lambda function that the server invokes.
 	ResourceLambda ResourceKind = "lambda"
+	// ResourceItems is what the server reads the items of a Map from.
+	ResourceItems ResourceKind = "items"
 )
 
 // Resource is the parsed Resource field of a Task.

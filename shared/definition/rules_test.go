@@ -241,8 +241,35 @@ var distributedCases = []ruleCase{
 	{"inline", inline(`, "Label": "L", "ItemBatcher": {"MaxItemsPerBatch": 5}`), []string{"/States/A/Label misplaced-field", "/States/A/ItemBatcher misplaced-field"}},
 }
 
+// readerOf is an ItemReader of an object, with more fields of its ReaderConfig.
+func readerOf(fields string) string {
+	return distributed(`, "ItemReader": {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "b", "Key.$": "$.k"}, "ReaderConfig": {` + fields + `}}`)
+}
+
+var readerCases = []ruleCase{
+	{"json", readerOf(`"InputType": "JSON", "MaxItems": 0, "ItemsPointer": "/a/b"`), nil},
+	{"csv", readerOf(`"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": ["a"], "CSVDelimiter": "TAB", "MaxItemsPath": "$.n"`), nil},
+	{"list", distributed(`, "ItemReader": {"Resource": "arn:aws:states:::s3:listObjectsV2", "ReaderConfig": {"MaxItems": 3}}`), nil},
+	{"empty", distributed(`, "ItemReader": {}`), []string{"/States/A/ItemReader required"}},
+	{"resource", distributed(`, "ItemReader": {"Resource": "task:a", "Args": 1}`),
+		[]string{"/States/A/ItemReader/Args unknown-field", "/States/A/ItemReader/Resource resource", "/States/A/ItemReader required"}},
+	{"a list has no type", distributed(`, "ItemReader": {"Resource": "arn:aws:states:::s3:listObjectsV2", "ReaderConfig": {"InputType": "JSON"}}`),
+		[]string{"/States/A/ItemReader required"}},
+	{"config", readerOf(`"InputType": "XML", "MaxItems": -1, "Rows": 1, "CSVHeaders": []`),
+		[]string{"/States/A/ItemReader/ReaderConfig/Rows unknown-field", "/States/A/ItemReader/ReaderConfig/MaxItems range",
+			"/States/A/ItemReader/ReaderConfig/InputType value", "/States/A/ItemReader/ReaderConfig/CSVHeaders misplaced-field"}},
+	{"both numbers", readerOf(`"InputType": "JSON", "MaxItems": 1, "MaxItemsPath": "$.n"`), []string{"/States/A/ItemReader/ReaderConfig/MaxItemsPath exclusive"}},
+	{"csv without headers", readerOf(`"InputType": "CSV"`), []string{"/States/A/ItemReader/ReaderConfig required"}},
+	{"csv with bad ones", readerOf(`"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": [1], "CSVDelimiter": "X"`),
+		[]string{"/States/A/ItemReader/ReaderConfig/CSVDelimiter value", "/States/A/ItemReader/ReaderConfig/CSVHeaders type"}},
+	{"pointer", readerOf(`"InputType": "JSON", "ItemsPointer": "a"`), []string{"/States/A/ItemReader/ReaderConfig/ItemsPointer value"}},
+	{"inline", inline(`, "ItemReader": {"Resource": "arn:aws:states:::s3:listObjectsV2"}`), []string{"/States/A/ItemReader misplaced-field"}},
+}
+
 var notBuiltCases = []ruleCase{
-	{"content of S3", distributed(`, "ItemReader": {}, "ResultWriter": {}`), []string{"/States/A/ItemReader not-built", "/States/A/ResultWriter not-built"}},
+	{"results in S3", distributed(`, "ResultWriter": {}`), []string{"/States/A/ResultWriter not-built"}},
+	{"kinds of objects", distributed(`, "ItemReader": {"Resource": "arn:aws:states:::s3:getObject", "ReaderConfig": {"InputType": "PARQUET"}}`),
+		[]string{"/States/A/ItemReader/ReaderConfig/InputType not-built"}},
 	{"credentials", stateA(`"Type": "Task", "End": true, "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Credentials": {}`),
 		[]string{"/States/A/Credentials not-built"}},
 }
@@ -361,7 +388,7 @@ var undoCases = []ruleCase{
 func TestRules(t *testing.T) {
 	tables := map[string][]ruleCase{
 		"document": documentCases, "state": stateCases, "wait": waitCases, "choice": choiceCases, "task": taskCases,
-		"handler": handlerCases, "nested": nestedCases, "undo": undoCases, "top": topCases, "distributed": distributedCases, "not built": notBuiltCases, "limit": limitCases(),
+		"handler": handlerCases, "nested": nestedCases, "undo": undoCases, "top": topCases, "distributed": distributedCases, "reader": readerCases, "not built": notBuiltCases, "limit": limitCases(),
 	}
 	hit := map[string]bool{}
 	for table, cases := range tables {

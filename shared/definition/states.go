@@ -114,6 +114,9 @@ func (b *builder) distributed(s *State, f fields, lang expr.Language) {
 		}
 		s.Label = label
 	}
+	if reader, ok := f.object("ItemReader"); ok {
+		b.reader(s, reader, lang)
+	}
 	if batcher, ok := f.object("ItemBatcher"); ok {
 		s.Batcher = b.batcher(batcher, lang)
 	}

@@ -21,6 +21,9 @@ type Config struct {
 	// HTTPAllow and LambdaAllow are lists with commas of what may be called, as [builtin.ParseAllow] and [builtin.NewLambda]
 	// read them. What is empty is off.
 	HTTPAllow, LambdaAllow string
+	// S3Allow is the same for the buckets that Maps read their items from, as [builtin.NewS3] reads it.
+	S3Allow     string
+	S3PathStyle bool
 	// Connections is the name of a file with what HTTP requests may be given; see [ReadConnections]. Empty for none.
 	Connections string
 	// Concurrency bounds the calls at once, in each namespace; 100 when zero.
@@ -44,6 +47,7 @@ type Server struct {
 	areas  Areas
 	http   *requests
 	lambda *functions
+	s3     *buckets
 }
 
 // New makes a server that claims and reports through areas; nil where nothing is allowed.
@@ -70,7 +74,14 @@ func New(ctx context.Context, c Config, areas Areas) (*Server, error) {
 	if caller != nil {
 		s.lambda = &functions{caller}
 	}
-	if s.http == nil && s.lambda == nil {
+	reader, err := builtin.NewS3(ctx, c.S3Allow, c.S3PathStyle)
+	if err != nil {
+		return nil, fmt.Errorf("errand: %w", err)
+	}
+	if reader != nil {
+		s.s3 = &buckets{reader}
+	}
+	if s.http == nil && s.lambda == nil && s.s3 == nil {
 		return nil, nil
 	}
 	return s, nil
@@ -145,6 +156,9 @@ func (s *Server) worker(namespace string) *worker.Worker {
 		worker.Handle(w, LambdaTask, version, inTime(MaxInvocationTime, "Lambda.ClientExecutionTimeoutException", s.lambda.invoke))
 		worker.Handle(w, FunctionTask, version, inTime(MaxInvocationTime, "Lambda.ClientExecutionTimeoutException", s.lambda.call))
 	}
+	if s.s3 != nil {
+		worker.Handle(w, ItemsTask, version, inTime(MaxReadTime, codeItems, s.s3.read))
+	}
 	return w
 }
 
@@ -152,6 +166,7 @@ func (s *Server) worker(namespace string) *worker.Worker {
 const (
 	MaxRequestTime    = 60 * time.Second
 	MaxInvocationTime = 16 * time.Minute
+	MaxReadTime       = 15 * time.Minute
 )
 
 // lateBy is how long the time-out of the decider is waited for, which says more than that of a call.

@@ -12,6 +12,7 @@ const (
 	HTTPTask     = "orrery:http"
 	LambdaTask   = "orrery:lambda"
 	FunctionTask = "orrery:function"
+	ItemsTask    = "orrery:items"
 	version      = 1
 )
 

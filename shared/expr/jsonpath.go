@@ -12,7 +12,7 @@ func (jsonPath) Name() string { return "JSONPath" }
 var jsonPathFields = map[string][]Kind{
 	"InputPath":                      {Pass, Task, Choice, Wait, Parallel, Map, Succeed},
 	"OutputPath":                     {Pass, Task, Choice, Wait, Parallel, Map, Succeed},
-	"Parameters":                     {Pass, Task, Parallel, Map, Compensate},
+	"Parameters":                     {Pass, Task, Parallel, Map, Compensate, ItemReader},
 	"Result":                         {Pass},
 	"ResultSelector":                 {Task, Parallel, Map},
 	"ResultPath":                     {Pass, Task, Parallel, Map, Catch},
@@ -24,6 +24,7 @@ var jsonPathFields = map[string][]Kind{
 	"ToleratedFailurePercentagePath": {Map},
 	"MaxItemsPerBatchPath":           {ItemBatcher},
 	"MaxInputBytesPerBatchPath":      {ItemBatcher},
+	"MaxItemsPath":                   {ReaderConfig},
 	"SecondsPath":                    {Wait},
 	"TimestampPath":                  {Wait},
 	"TimeoutSecondsPath":             {Task, Compensate},

@@ -20,11 +20,14 @@ const (
 	Fail     Kind = "Fail"
 )
 
-// These are not kinds of states: they ask Owns about the elements of Catch, about a Compensate and an ItemBatcher.
+// These are not kinds of states: they ask Owns about the elements of Catch, about a Compensate, and about what a distributed
+// Map has.
 const (
-	Catch       Kind = "Catch"
-	Compensate  Kind = "Compensate"
-	ItemBatcher Kind = "ItemBatcher"
+	Catch        Kind = "Catch"
+	Compensate   Kind = "Compensate"
+	ItemBatcher  Kind = "ItemBatcher"
+	ItemReader   Kind = "ItemReader"
+	ReaderConfig Kind = "ReaderConfig"
 )
 
 // ErrNotBuilt is a query language that the specification has and this version

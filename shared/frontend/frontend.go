@@ -142,8 +142,8 @@ type Options struct {
 	MaxPayload int
 	// Version is the build's, for health.
 	Version string
-	// NoHTTP and NoLambda refuse documents with such tasks: no node does them.
-	NoHTTP, NoLambda bool
+	// NoHTTP, NoLambda and NoS3 refuse documents with such tasks, or Maps that read their items: no node does that.
+	NoHTTP, NoLambda, NoS3 bool
 }
 
 // Frontend serves every area of the API but readiness. It is safe for concurrent use and holds nothing but caches.

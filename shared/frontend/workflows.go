@@ -66,6 +66,9 @@ func (f *Frontend) off() map[definition.ResourceKind]string {
 	if f.options.NoLambda {
 		off[definition.ResourceLambda] = "no function is allowed (ORRERY_LAMBDA_ALLOW)"
 	}
+	if f.options.NoS3 {
+		off[definition.ResourceItems] = "no bucket is allowed (ORRERY_S3_ALLOW)"
+	}
 	return off
 }
 

@@ -36,6 +36,8 @@ var allTypes = []history.Event{
 	{Type: history.EventRuled, Name: "retry", RequestID: "r"},
 	{Type: history.EventTaken},
 	{Type: history.EventFanned, Index: 3, Limit: 2},
+	{Type: history.EventReading, Text: history.Text{Literal: []byte(`{"Resource":"r"}`)}},
+	{Type: history.EventUnread, Error: "States.ItemReaderFailed", Cause: "no such key", Offer: 2},
 	{Type: history.EventIterBegun, Index: 2, Text: lit(`"x"`)},
 	{Type: history.EventIterDone, Index: 1},
 	{Type: history.EventIterFailed},

@@ -93,7 +93,7 @@ var kindNames = map[StateKind]string{
 
 // ownTypes are those that the reference service has none of. All events of compensations are our own as well.
 var ownTypes = []EventType{
-	EventSignalled, EventInstance, EventStopped, EventCancelling, EventLost, EventProgressed, EventRuled, EventAgain, EventUndoable,
+	EventReading, EventUnread, EventSignalled, EventInstance, EventStopped, EventCancelling, EventLost, EventProgressed, EventRuled, EventAgain, EventUndoable,
 	EventCaught, EventUnwinding, EventUndoing, EventUndone, EventCleaning, EventCleaned, EventChildBegun, EventChildDone, EventChildFailed,
 }
 
@@ -104,7 +104,7 @@ func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 	if c := s.scopes[ev.Scope]; c != nil && c.visit != nil {
 		v = c.visit
 	}
-	view.Own = v.kind == UndoState || slices.Contains(ownTypes, ev.Type)
+	view.Own = v.kind == UndoState || slices.Contains(ownTypes, ev.Type) || v.kind == MapState && isUnit(ev.Type)
 	switch ev.Type {
 	case EventStarted, EventSignalled, EventInstance, EventStopped, EventCancelling, EventRedriven, EventEnded:
 		s.describeExecution(ev, view, payload)
@@ -122,6 +122,8 @@ func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 	}
 	view.Unit = v.key
 	switch ev.Type {
+	case EventReading, EventUnread:
+		describeReading(ev, view, payload)
 	case EventScheduled, EventDispatched, EventSubmitted, EventCompleted, EventTaken, EventFailed, EventTimedOut:
 		if ev.Type == EventTaken {
 			payload = s.oldest(v.unit.signal)
@@ -246,7 +248,11 @@ func unitTypes(resource string) (family, kind, name string) {
 
 func describeUnit(ev *Event, view *View, v *Visit, payload []byte, resource func(string) string) {
 	family, kind, name := "CompensationTask", "", ""
-	if v.kind != UndoState {
+	switch v.kind {
+	case MapState:
+		family, payload = "ItemReader", nil
+	case UndoState:
+	default:
 		family, kind, name = unitTypes(resource(v.state))
 	}
 	if family == "Task" {
@@ -286,6 +292,22 @@ func describeUnit(ev *Event, view *View, v *Visit, payload []byte, resource func
 		view.text("error", ev.Error)
 		view.text("cause", ev.Cause)
 		view.json("details", ev.Text.Literal)
+	}
+}
+
+// isUnit tells whether events of the type tell of a unit.
+func isUnit(t EventType) bool {
+	return t == EventDispatched || t == EventCompleted || t == EventFailed
+}
+
+// describeReading covers how the items of a Map are read.
+func describeReading(ev *Event, view *View, payload []byte) {
+	view.Type = "ItemReaderScheduled"
+	view.json("input", payload)
+	if ev.Type == EventUnread {
+		view.Type, view.Details = "ItemReaderFailed", nil
+		view.text("error", ev.Error)
+		view.text("cause", ev.Cause)
 	}
 }
 
@@ -400,7 +422,10 @@ func describeFan(ev *Event, view *View, v *Visit) {
 	switch ev.Type {
 	case EventFanned:
 		view.Type = kind + "StateStarted"
-		if v.kind == MapState {
+		switch {
+		case v.phase == PhaseRead: // the reference service does not know it yet
+			view.number("length", 0)
+		case v.kind == MapState:
 			view.number("length", int64(ev.Index))
 		}
 	case EventIterBegun:

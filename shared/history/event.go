@@ -44,6 +44,11 @@ const (
 	EventRuled EventType = "rule"
 	// EventTaken: a waiting unit took the oldest signal of its name.
 	EventTaken EventType = "take"
+	// EventReading: the items of a Map are to be read. Text: what is to be read. What becomes of it is told as of any unit,
+	// with EventCompleted (Text: the items) or EventUnread.
+	EventReading EventType = "read"
+	// EventUnread: the items could not be read. Error, Cause, [Offer].
+	EventUnread EventType = "readko"
 	// EventFanned: branches or iterations begin. Index (how many, or how many items where they were grouped), [Limit], [Text:
 	// input of each branch, or the list of items; else that of the try before, else the state's input], [Tolerated].
 	EventFanned EventType = "fan"
@@ -111,7 +116,7 @@ const (
 
 // known has every type.
 var known = map[EventType]bool{
-	EventStarted: true, EventEntered: true, EventExited: true, EventScheduled: true, EventDispatched: true, EventCompleted: true, EventFailed: true,
+	EventReading: true, EventUnread: true, EventStarted: true, EventEntered: true, EventExited: true, EventScheduled: true, EventDispatched: true, EventCompleted: true, EventFailed: true,
 	EventTimedOut: true, EventLost: true, EventProgressed: true, EventRuled: true, EventTaken: true, EventFanned: true, EventIterBegun: true, EventIterDone: true,
 	EventIterFailed: true, EventIterCut: true, EventAborted: true, EventJoined: true, EventBroken: true, EventAgain: true, EventSignalled: true,
 	EventCancelling: true, EventEnded: true, EventInstance: true, EventRunBegun: true, EventChildBegun: true, EventChildDone: true, EventChildFailed: true, EventRunDone: true,

@@ -39,7 +39,8 @@ func (s *State) foldFan(ev *Event, v *Visit) {
 
 func (s *State) applyFanned(ev *Event, v *Visit) {
 	text, ok := s.sources(ev).resolve(ev.Text)
-	if !ok || (v.phase != PhaseEntered && v.phase != PhaseRetrying) || ev.Index < 0 || ev.Index > MaxBranches {
+	read := v.phase == PhaseRead
+	if !ok || (v.phase != PhaseEntered && v.phase != PhaseRetrying && !read) || ev.Index < 0 || ev.Index > MaxBranches {
 		return
 	}
 	f := &fan{limit: ev.Limit, tolerate: ev.Tolerated, tail: s.events, ended: s.events}
@@ -59,8 +60,10 @@ func (s *State) applyFanned(ev *Event, v *Visit) {
 	s.dropFan(v)
 	s.timers.set(v, 0)
 	v.work, v.fan, v.until = text, f, 0
-	v.scope.last = s.events
-	v.attempt++
+	v.scope.last, v.failure = s.events, failure{}
+	if !read {
+		v.attempt++ // the reading has counted it
+	}
 	if v.attempt > 1 {
 		v.key = v.scope.unitKey(v.state)
 	}

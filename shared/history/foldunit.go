@@ -14,6 +14,10 @@ func (s *State) foldUnit(ev *Event, v *Visit) bool {
 		s.applyExited(ev, v)
 	case EventScheduled:
 		s.applyScheduled(ev, v)
+	case EventReading:
+		s.applyReading(ev, v)
+	case EventUnread:
+		s.applyUnread(ev, v)
 	case EventDispatched:
 		s.applyDispatched(ev, v)
 	case EventSubmitted:
@@ -85,12 +89,18 @@ func (s *State) applyDispatched(ev *Event, v *Visit) {
 	if ev.At != 0 {
 		v.unit.claimedAt = ev.At
 	}
-	v.scope.last = s.events
+	if !v.reads() {
+		v.scope.last = s.events
+	}
 }
 
 func (s *State) applyCompleted(ev *Event, v *Visit) {
 	text, ok := s.sources(ev).resolve(ev.Text)
 	if !ok || v.phase != PhaseOpen || v.unit.kind == SignalUnit {
+		return
+	}
+	if v.reads() {
+		s.applyRead(ev, v, text, failure{})
 		return
 	}
 	if !ev.Last {

@@ -115,6 +115,7 @@ type Phase byte
 const (
 	PhaseEntered  Phase = 'e'
 	PhaseOpen     Phase = 'o' // its unit is open
+	PhaseRead     Phase = 'i' // its items were read, or could not be
 	PhaseFanned   Phase = 'f' // its branches or iterations run
 	PhaseRetrying Phase = 'r' // it pauses before another try
 	PhaseUndoing  Phase = 'u' // its failure was caught, and what its scope did is undone before it is left
@@ -309,6 +310,9 @@ func (c *Scope) Variable(name string) ([]byte, bool) {
 
 // Scope is the scope whose visit it is.
 func (v *Visit) Scope() *Scope { return v.scope }
+
+// Unread is why the items of the Map could not be read; empty where they were.
+func (v *Visit) Unread() (code, cause string) { return v.failure.code, v.failure.cause }
 
 // ID is the number of the event that entered the state.
 func (v *Visit) ID() EventID { return v.id }

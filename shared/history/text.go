@@ -63,7 +63,10 @@ func (s *State) sources(ev *Event) sources {
 		return nil
 	}
 	switch ev.Type {
-	case EventScheduled, EventFanned:
+	case EventScheduled, EventReading, EventFanned:
+		if v.phase == PhaseRead {
+			list = append(list, source{FromValue, v.value})
+		}
 		if v.attempt > 0 {
 			list = append(list, source{FromWork, v.work})
 		}
