@@ -14,6 +14,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -21,6 +22,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -105,6 +107,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		id = rand.Text()
 	}
 	w.Header().Set(wire.HeaderRequestID, id)
+	if unclean(r.URL.EscapedPath()) {
+		write(w, failure(wire.Errorf(wire.RouteNotFound, "there is no route %s", clip(r.URL.Path))))
+		return
+	}
 	if _, pattern := s.mux.Handler(r); pattern != "" {
 		s.mux.ServeHTTP(w, r)
 		return
@@ -116,6 +122,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = wire.Errorf(wire.MethodNotAllowed, "the route takes %s", allowed)
 	}
 	write(w, failure(err))
+}
+
+// unclean tells whether a path has empty segments, "." or "..": the mux would redirect it, and no route has one.
+func unclean(escaped string) bool {
+	return path.Clean(escaped) != cmp.Or(strings.TrimSuffix(escaped, "/"), "/")
 }
 
 // serve runs one route, answers, and logs.

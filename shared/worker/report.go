@@ -133,7 +133,7 @@ func settle[R any](w *Worker, reports []R, results []wire.ReportResult, token fu
 		case wire.ReportRetry:
 			again = append(again, r)
 		case wire.ReportStale:
-			w.config.Log.Info("the report came too late", "worker", w.config.ID, "token", token(r))
+			w.config.Log.Info("the report came too late", "worker", w.config.ID, "token", short(token(r)))
 			w.forget(token(r))
 		default:
 			w.forget(token(r))
@@ -153,4 +153,15 @@ func (w *Worker) refused(ctx context.Context, route, token string, err error) {
 	refusal := reportOf(token, nil, Finalf(CodeOutput, "the output was refused: %v", err))
 	deliver(ctx, w, "fail", []wire.Failure{*refusal.fail}, func(f wire.Failure) string { return f.Token },
 		func(part []wire.Failure) any { return wire.FailRequest{Reports: part} }, nil)
+}
+
+// shownToken is how much of a token the log shows: enough to tell it from others, too little to use it.
+const shownToken = 12
+
+// short cuts a token for the log: whoever has all of it can report its task.
+func short(token string) string {
+	if len(token) <= 2*shownToken {
+		return "..."
+	}
+	return token[:shownToken] + "..."
 }
