@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/orrery-dev/orrery/shared/store"
 	"github.com/orrery-dev/orrery/shared/wire"
 )
 
@@ -94,5 +97,25 @@ func TestAttentionListsOccurrences(t *testing.T) {
 	}
 	for _, cursor := range []string{"occurrence/x", "occurrence/-1", "occurrence/", "occurrence"} {
 		s.refused("GET", "/v1/attention?cursor="+url.QueryEscape(cursor), nil, wire.InvalidRequest)
+	}
+}
+
+// TestMissedOccurrencesWaitForSomebody: one that came too late for its start is missed by the next claim, and listed.
+func TestMissedOccurrencesWaitForSomebody(t *testing.T) {
+	s := newSurface(t)
+	s.createSchedule("job", yearly)
+	s.call("POST", "/v1/schedules/job/trigger", "", 201, nil)
+	s.exec(`update orrery.occurrence set deadline_at = now() - interval '1 minute'`)
+	claimed, err := s.store.ClaimRuns(t.Context(), store.RunClaim{Claimant: "c", Workflows: 10, Lease: time.Minute, Level: 1})
+	if err != nil || claimed.Missed != 1 || len(claimed.Runs) != 0 {
+		t.Fatalf("claimed %+v, %v", claimed, err)
+	}
+	var l wire.AttentionList
+	s.call("GET", "/v1/attention", nil, 200, &l)
+	if len(l.Items) != 1 || l.Items[0].Kind != wire.AttentionMissed || l.Items[0].Occurrence.Tries != 0 || !strings.Contains(l.Items[0].Reason, "deadline was over") {
+		t.Errorf("attention %+v", l.Items)
+	}
+	if got := s.occurrences("job", "status=missed_deadline"); len(got) != 1 {
+		t.Errorf("missed: %v", got)
 	}
 }
