@@ -84,7 +84,15 @@ func (f *Frontend) send(ctx context.Context, c auth.Call, id string, cmd history
 	}
 	var sent store.Sent
 	// Without a key a repeat after an unknown outcome could send twice.
-	err = retried(ctx, m.Key != "", func() (err error) { sent, err = f.store.Send(ctx, m); return err })
+	unsure := false
+	err = retried(ctx, m.Key != "", func() (err error) {
+		sent, err = f.store.Send(ctx, m)
+		unsure = unsure || errors.Is(err, store.ErrOutcomeUnknown)
+		return err
+	})
+	if unsure && sent.Outcome == store.SendUnknown {
+		err = store.ErrOutcomeUnknown // the earlier try may come late, and find an execution that was started meanwhile
+	}
 	if err != nil {
 		return nil, failed("send "+string(cmd.Kind)+" to "+id, err)
 	}

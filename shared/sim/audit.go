@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/sim/memory"
@@ -25,6 +26,8 @@ type audit struct {
 	consumed map[history.InboxID]bool
 	done     map[attempt][]string // the effects of workers, by whom
 	turns    int
+	commits  map[string][]time.Duration // when a node has written turns
+	taken    int                        // partitions that have moved
 	trace    hash.Hash64
 }
 
@@ -50,7 +53,7 @@ type dossier struct {
 func newAudit(w *world) *audit {
 	return &audit{
 		world: w, known: map[history.ExecutionID]*dossier{}, epochs: map[history.Partition]history.Epoch{},
-		consumed: map[history.InboxID]bool{}, done: map[attempt][]string{}, trace: fnv.New64a(),
+		consumed: map[history.InboxID]bool{}, done: map[attempt][]string{}, commits: map[string][]time.Duration{}, trace: fnv.New64a(),
 	}
 }
 
@@ -59,6 +62,10 @@ func (a *audit) committed(v memory.View, c memory.Change) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.epochsRise(v, c)
+	if by := v.Name(c.By); len(c.Turns) > 0 && by != "" {
+		a.commits[by] = append(a.commits[by], a.world.since())
+	}
+	a.taken += len(c.Taken)
 	for _, t := range c.Turns {
 		a.written(v, c, t)
 	}

@@ -30,6 +30,17 @@ var found = map[string]Schedule{
 		{At: 10061 * ms, Do: Signal, On: "e4", Who: "b", Key: -2},
 		{At: 10380 * ms, Do: Result, On: "e4", Who: "a", For: 16 * ms},
 	}},
+	// A signal of which an earlier try may still arrive is not answered as one to nobody.
+	"signal that comes late": {Seed: 1089, Shape: Shape{Nodes: 2, Functions: 2, Workers: 2, Partitions: 8, Workflows: []string{"two", "two", "fans", "two", "hears", "fans", "naps"}}, Steps: []Step{
+		{At: 3930 * ms, Do: Outage, For: 1999 * ms},
+		{At: 4796 * ms, Who: "f1", On: "Send", Do: Late, For: 839 * ms},
+		{At: 5522 * ms, Do: Start, On: "e2", Who: "f2"},
+		{At: 5624 * ms, Do: Start, On: "e1", Who: "b", Net: Doubled},
+		{At: 5642 * ms, Do: Signal, On: "e1", Who: "f2", Key: 1},
+		{At: 5693 * ms, Who: "a", On: "Commit", Do: CrashBefore, For: 499 * ms},
+		{At: 6096 * ms, Who: "b", On: "Commit", Do: CrashBefore, For: 52 * ms},
+		{At: 10457 * ms, Do: Read, On: "e1", Who: "b"},
+	}},
 }
 
 // TestFound runs the schedules that have found faults.

@@ -142,6 +142,9 @@ func (g *generator) spoil() {
 	if s.On == "Commit" && g.IntN(4) == 0 {
 		s.Do = []Action{Stall, Stall, Locked}[g.IntN(3)]
 	}
+	if (s.Do == CrashBefore || s.Do == CrashAfter) && s.Who[0] != 'f' && g.IntN(2) == 0 {
+		s.On = "Commit"
+	}
 	switch s.Do {
 	case Late, Stall, Slow:
 		s.For = g.at(5*time.Millisecond, 4*time.Second)

@@ -76,9 +76,13 @@ func through[T any](l *link, ctx context.Context, c call, f func() (T, error)) (
 	}
 	fault := l.world.faultFor(l.process.name, c.method)
 	n := l.count(c.method)
-	if fault.Do == CrashBefore {
+	switch fault.Do {
+	case CrashBefore:
 		l.process.crash(fault.For)
 		return out, errOf(c, unknown)
+	case FreezeBefore:
+		l.process.pause(fault.For)
+		l.process.awake()
 	}
 	answers := make(chan answer[T], 1)
 	l.world.calls.Go(func() { answers <- travel(l, c, n, fault, f) })
@@ -123,8 +127,11 @@ func travel[T any](l *link, c call, n int, fault Step, f func() (T, error)) (a a
 	if l.world.verbose && !c.reads && c.method != "Heartbeat" {
 		l.world.note("%s: %s: %+v %v", l.process.name, c.method, a.value, a.err)
 	}
-	if fault.Do == CrashAfter {
+	switch fault.Do {
+	case CrashAfter:
 		l.process.crash(fault.For)
+	case FreezeAfter:
+		l.process.pause(fault.For)
 	}
 	time.Sleep(l.delay(c.method, n, "back"))
 	if fault.Do == Lose || l.world.unreachable(l.process) {
@@ -175,15 +182,20 @@ func writeOnly(l *link, ctx context.Context, method string, f func() error) erro
 
 // Commit writes a batch; it alone can stall, or meet locks.
 func (l *link) Commit(ctx context.Context, b store.Batch) (store.Committed, error) {
-	stalls, locked := l.world.stallFor(l.process.name)
+	fault := l.world.commitFault(l.process.name)
 	return through(l, ctx, call{method: "Commit", commit: true}, func() (store.Committed, error) {
-		if locked {
+		if fault.Do == Locked {
 			return store.Committed{}, lockedAll(b)
 		}
 		if l.world.answersFirst() {
 			return l.world.promise(l, b)
 		}
-		return l.Store.CommitSlowly(b, func() { time.Sleep(stalls) })
+		return l.Store.CommitSlowly(b, func() {
+			if fault.Do == FreezeWithin {
+				l.process.pause(fault.For)
+			}
+			time.Sleep(fault.For)
+		})
 	})
 }
 

@@ -31,6 +31,9 @@ type Outcome struct {
 	// Happened counts the faults of calls that have found their call, Ended the executions that have ended, Effects what workers
 	// did, Turns what was written.
 	Happened, Ended, Effects, Turns int
+	// Commits are the times at which each node has written turns, Taken counts the partitions that have changed owner.
+	Commits map[string][]time.Duration
+	Taken   int
 	// Trace is a digest of all turns in their order: equal for two runs that went alike.
 	Trace string
 }
@@ -147,6 +150,6 @@ func (w *world) outcome() Outcome {
 	defer w.mu.Unlock()
 	return Outcome{
 		Failures: w.failures, Notes: w.notes, Happened: w.happened, Ended: w.audit.ended(), Effects: w.audit.effects(),
-		Turns: w.audit.turns, Trace: fmt.Sprintf("%x", w.audit.trace.Sum64()),
+		Turns: w.audit.turns, Commits: w.audit.commits, Taken: w.audit.taken, Trace: fmt.Sprintf("%x", w.audit.trace.Sum64()),
 	}
 }

@@ -72,6 +72,10 @@ const (
 	Slow        Action = "is slow"                          // it takes For
 	CrashBefore Action = "is the last thing, and gets lost" // the process is killed, and the call does not arrive
 	CrashAfter  Action = "is the last thing"                // the process is killed after it was written
+
+	FreezeBefore Action = "freezes its process before it is sent"       // and is sent when that wakes
+	FreezeWithin Action = "freezes its process between check and write" // a commit that holds its fence meanwhile
+	FreezeAfter  Action = "freezes its process before the answer is there"
 )
 
 // Fate is what becomes of a request of a client.

@@ -285,7 +285,7 @@ func (l *life) take(list []wire.Assignment) {
 
 // do does a task: it takes a while, has its effect, and is reported until somebody has taken the report.
 func (l *life) do(h *held) {
-	occasion := []any{h.Execution, h.Unit, h.Attempt, h.Redelivery}
+	occasion := []any{known(h.Execution), h.Unit, h.Attempt, h.Redelivery}
 	long := l.world.chance(1200*time.Millisecond, occasion...)
 	if l.world.chance(8, append(occasion, "long")...) == 0 {
 		long *= 5
@@ -318,6 +318,14 @@ func (l *life) do(h *held) {
 		l.sleep(100 * time.Millisecond)
 	}
 	l.drop(h)
+}
+
+// known is the name of an execution as far as it follows from the seed: that of a child does not.
+func known(name string) string {
+	if len(name) > 8 {
+		return "a child"
+	}
+	return name
 }
 
 func (l *life) drop(h *held) {
@@ -367,7 +375,7 @@ func (l *life) sendReport(ctx context.Context, f *frontend.Frontend, c auth.Call
 	}
 	q := wire.CompleteRequest{Reports: []wire.Completion{{Token: h.Token, Output: json.RawMessage(`{"by":"` + l.name + `"}`)}}}
 	session := l.sessionNow()
-	if l.world.chance(3, h.Execution, h.Unit, h.Attempt, "poll") == 0 && session != "" {
+	if l.world.chance(3, known(h.Execution), h.Unit, h.Attempt, "poll") == 0 && session != "" {
 		l.mu.Lock()
 		l.polls++
 		q.Poll = &wire.PollRequest{SessionID: session, MaxTasks: 1, WaitMS: 1, PollID: fmt.Sprintf("%s-%d-%d", l.name, l.number, l.polls)}

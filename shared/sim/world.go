@@ -150,14 +150,16 @@ func (w *world) alive() (out []*process) {
 
 // faultFor takes what goes wrong with the next call of a method by a process.
 func (w *world) faultFor(who, method string) Step {
-	return w.take(func(s Step) bool { return s.Who == who && s.On == method && s.Do != Stall && s.Do != Locked })
+	return w.take(func(s Step) bool { return s.Who == who && s.On == method && !s.inCommit() })
 }
 
-// stallFor takes how long the next commit of a process stalls, and whether it meets locks.
-func (w *world) stallFor(who string) (d time.Duration, locked bool) {
-	s := w.take(func(s Step) bool { return s.Who == who && (s.Do == Stall || s.Do == Locked) })
-	return s.For, s.Do == Locked
+// commitFault takes what goes wrong inside the next commit of a process.
+func (w *world) commitFault(who string) Step {
+	return w.take(func(s Step) bool { return s.Who == who && s.inCommit() })
 }
+
+// inCommit tells whether the step goes wrong inside a commit.
+func (s Step) inCommit() bool { return s.Do == Stall || s.Do == FreezeWithin || s.Do == Locked }
 
 func (w *world) take(wanted func(Step) bool) Step {
 	w.mu.Lock()

@@ -18,14 +18,12 @@ const (
 	NoArbiter Break = "no arbiter"
 	// NoInheritance: what is owed in a partition does not go with it.
 	NoInheritance Break = "no inheritance"
-	// NoNotice: a withdrawn claim goes at once, so its worker is never told.
+	// NoNotice: a worker is not told that what it holds was withdrawn.
 	NoNotice Break = "no notice"
 	// NoLeftovers: the end of an execution does not answer what is left in its inbox.
 	NoLeftovers Break = "no leftovers"
 	// DoubleClaim: a claimed row is handed out again while nobody has noticed the claim.
 	DoubleClaim Break = "double claim"
-	// AnyReport: every report of an attempt is taken as its first.
-	AnyReport Break = "any report"
 	// NoName: a start does not look whether the name is taken.
 	NoName Break = "no name"
 )

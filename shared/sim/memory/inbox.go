@@ -116,7 +116,7 @@ func (m *Store) report(x *tx, r *store.Report) store.ReportOutcome {
 		}
 	}
 	uncertain := r.Kind == history.KindUncertain
-	if open && (!done || m.broken(AnyReport)) && (!uncertain || own != nil && own.state == "claimed") {
+	if open && !done && (!uncertain || own != nil && own.state == "claimed") {
 		m.accept(x, e, r, own, rows)
 		return store.ReportAccepted
 	}

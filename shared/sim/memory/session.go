@@ -116,7 +116,7 @@ func (m *Store) tellHolder(s *session, h *store.HeldTask, a *store.WorkerBeatAns
 		}
 	case t.Claim.Session != s.ID || t.state == "done":
 		a.Unknown = append(a.Unknown, h.Holding)
-	case t.state == "cancelled":
+	case t.state == "cancelled" && !m.broken(NoNotice):
 		a.Cancelled = append(a.Cancelled, h.Holding)
 	}
 }

@@ -137,7 +137,7 @@ func (m *Store) settleRow(x *tx, t *task, turn *history.Turn, consumed map[histo
 		return false
 	}
 	x.touched(t.Execution)
-	keep := notice && (t.state == "claimed" || t.state == "cancelled") && t.Claim.Session != "" && !m.broken(NoNotice)
+	keep := notice && (t.state == "claimed" || t.state == "cancelled") && t.Claim.Session != ""
 	if resolved && !keep {
 		remove(x, &m.tasks, func(o *task) bool { return o == t })
 		return true
