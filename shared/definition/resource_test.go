@@ -69,12 +69,13 @@ func TestParseWorkflow(t *testing.T) {
 		"ship@4": {Name: "ship", Version: 4},
 		"arn:aws:states:eu-west-1:123456789012:stateMachine:ship":   {Name: "ship"},
 		"arn:aws:states:eu-west-1:123456789012:stateMachine:ship:4": {Name: "ship", Version: 4},
+		"arn:aws:states:eu-west-1:123456789012:stateMachine:ship:x": {Name: "ship", Alias: "x"},
 	} {
 		if got, err := ParseWorkflow(text); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "a b", "ship@0", "ship@x", "arn:aws:states:eu-west-1:123456789012:stateMachine:ship:x", "arn:aws:lambda:x:123456789012:function:f"} {
+	for _, text := range []string{"", "a b", "ship@0", "ship@x", "arn:aws:states:eu-west-1:123456789012:stateMachine:ship:a b", "arn:aws:lambda:x:123456789012:function:f"} {
 		if got, err := ParseWorkflow(text); err == nil {
 			t.Errorf("%q is read as %+v", text, got)
 		}
