@@ -281,9 +281,9 @@ func (k *checker) effects(ctx context.Context) error {
 		case x.Keys != 1:
 			k.report.breach("%v had its effect under %d idempotency keys", at, x.Keys)
 		case x.Effects != x.Deliveries:
-			k.report.breach("%v: a hand-out was delivered twice: %d effects of %d hand-outs", at, x.Effects, x.Deliveries)
+			k.report.breach("%v: a hand-out was delivered twice: %s", at, x.Each)
 		case x.Effects > w.scheduled+w.redelivered:
-			k.report.breach("%v had %d effects, with %d attempts and %d redeliveries recorded", at, x.Effects, w.scheduled, w.redelivered)
+			k.report.breach("%v had an effect too often, with %d attempts and %d redeliveries recorded: %s", at, w.scheduled, w.redelivered, x.Each)
 		}
 		delete(k.units, at)
 	}

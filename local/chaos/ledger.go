@@ -92,12 +92,15 @@ type effectRow struct {
 	// Keys is how many idempotency keys it came under, Effects how often, Deliveries how many of them as different
 	// hand-outs: pairs of attempt and redelivery.
 	Keys, Effects, Deliveries int
+	// Each says who had the effect and when, for people.
+	Each string
 }
 
 func (l *ledger) byUnit(ctx context.Context) ([]effectRow, error) {
 	rows, err := l.pool.Query(ctx, `
 		select execution, unit, count(distinct key)::int as keys, count(*)::int as effects,
-		       count(distinct (attempt, redelivery))::int as deliveries
+		       count(distinct (attempt, redelivery))::int as deliveries,
+		       string_agg(format('attempt %s redelivery %s by %s at %s', attempt, redelivery, worker, at), ', ' order by at) as each
 		from effect group by execution, unit`)
 	if err != nil {
 		return nil, err
