@@ -379,3 +379,23 @@ func TestDrainedNodeTakesNoCalls(t *testing.T) {
 		c.wantEnd(id, history.Succeeded, 10*time.Second)
 	})
 }
+
+// TestPollGetsATaskOnce: two looks at what is claimed under a poll's id bring the same task.
+func TestPollGetsATaskOnce(t *testing.T) {
+	ps := newPolls()
+	p, _ := ps.add(store.Poll{Namespace: 1, Session: "s", ID: "p", Max: 3, Contracts: []history.Contract{{Task: "work", Version: 1}}}, false)
+	if places, _ := ps.reserveAll(func() int { return 3 }, func(*poll) bool { return true }); len(places) != 1 || places[0].n != 3 {
+		t.Fatalf("the places are %+v", places)
+	}
+	task := func(unit string) store.Assignment {
+		return store.Assignment{Execution: 7, Row: history.RowRef{Unit: history.UnitKey(unit), Attempt: 1, Offer: 1}}
+	}
+	for _, unit := range []string{"a", "b", "a"} {
+		if !ps.deliver(p, task(unit)) {
+			t.Errorf("%s was not taken", unit)
+		}
+	}
+	if got, ok := ps.answered(p, false); !ok || len(got) != 2 || got[0].Row.Unit != "a" || got[1].Row.Unit != "b" {
+		t.Errorf("the answer is %+v, %v", got, ok)
+	}
+}

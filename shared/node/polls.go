@@ -245,7 +245,8 @@ func (ps *polls) release(p *poll, n int) {
 	p.signal()
 }
 
-// deliver puts a task in a reserved place. It says no when the poll is gone: the task must then be given back.
+// deliver puts a task in a reserved place. It says no when the poll is gone: the task must then be given back. One that is
+// there already came twice, by two looks at what is claimed under the poll's id, and the worker gets it once.
 func (ps *polls) deliver(p *poll, a store.Assignment) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -254,7 +255,9 @@ func (ps *polls) deliver(p *poll, a store.Assignment) bool {
 	if p.closed {
 		return false
 	}
-	p.got = append(p.got, a)
+	if !slices.ContainsFunc(p.got, func(b store.Assignment) bool { return b.Execution == a.Execution && b.Row == a.Row }) {
+		p.got = append(p.got, a)
+	}
 	return true
 }
 
