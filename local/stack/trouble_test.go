@@ -184,6 +184,10 @@ func (s *troubled) restart(mode pgserver.Mode) {
 func (s *troubled) holding(sql string, do func()) {
 	s.t.Helper()
 	s.connected(func(conn *pgx.Conn) error {
+		// The database ends sessions that idle in a transaction, this one too.
+		if _, err := conn.Exec(s.t.Context(), "set idle_in_transaction_session_timeout = 0"); err != nil {
+			return err
+		}
 		tx, err := conn.Begin(s.t.Context())
 		if err != nil {
 			return err
