@@ -5,8 +5,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"slices"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -77,59 +75,6 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	}
 	if left != 2 || connected != 0 {
 		t.Errorf("%d of 2 nodes have left, %d connections are open", left, connected)
-	}
-}
-
-// TestRollingRestart stops and starts each node in turn while executions are on their way, as a deployment does: nobody is
-// waited for as dead, no task is handed out twice.
-func TestRollingRestart(t *testing.T) {
-	t.Parallel()
-	s := newSystem(t, Options{SessionTimeout: 5 * time.Second, Instances: 64})
-	s.publish("mix", mixDocument)
-	l := newLedger()
-	w := worker.New(s.workerConfig("of-functions", s.URL))
-	l.handle(w, "mix.work")
-	s.work(w)
-	mix := s.mix(200)
-	var clients sync.WaitGroup
-	clients.Go(func() {
-		for batch := range slices.Chunk(mix, 20) {
-			s.start(batch)
-			for i := 1; i < len(batch); i += 4 {
-				clients.Go(func() { s.signal(batch[i].at, batch[i].Name, i) })
-			}
-			time.Sleep(300 * time.Millisecond)
-		}
-	})
-	for i, n := range s.Nodes {
-		if err := n.Stop(); err != nil {
-			t.Fatal(err)
-		}
-		s.ownedBy(nodeTimeout, s.Nodes[1-i].ID)
-		if err := n.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if err := n.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		s.ownedBy(30*time.Second, "node-1", "node-2")
-	}
-	clients.Wait()
-	s.awaitEnd(time.Minute)
-	histories := s.checkMix(mix)
-	l.check(s, histories)
-	for id, events := range histories {
-		if slices.ContainsFunc(events, func(e wire.Event) bool { return e.Type == "TaskRedelivered" }) {
-			t.Errorf("a task of %s was handed out twice: %s", id, typesOf(events))
-		}
-	}
-	var left, dead int
-	if err := s.db.QueryRow(t.Context(), `
-		select count(*) filter (where ended = 'left'), count(*) filter (where ended = 'fenced') from orrery.node`).Scan(&left, &dead); err != nil {
-		t.Fatal(err)
-	}
-	if left != 2 || dead != 0 {
-		t.Errorf("%d incarnations have left and %d were given up as dead, want 2 and 0", left, dead)
 	}
 }
 
