@@ -470,6 +470,7 @@ $$;
 --   OR009  schedules are archived                                     detail: numbers of the occurrences
 --   OR010  tokens are not greater than those of the keys              detail: numbers of the occurrences
 --   OR011  the key has another number of slots                        detail: that number
+--   OR012  occurrences cannot go on with their executions                detail: numbers of the executions
 
 -- completed: there will be no more instants. archived: nothing of it starts any more.
 create type orrery.schedule_state as enum ('active', 'paused', 'completed', 'archived');

@@ -48,6 +48,7 @@ const waiting = "StartAt: Wait\nStates:\n  Wait: {Type: Wait, Seconds: 3600, End
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	t.Parallel()
 	url := storetest.URL(t)
 	r := &rig{t: t, now: day().Add(10 * time.Hour)}
 	var err error
