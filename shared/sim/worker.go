@@ -395,7 +395,7 @@ func (l *life) sendReport(ctx context.Context, f *frontend.Frontend, c auth.Call
 // beat heartbeats until the end.
 func (l *life) beat() {
 	for l.awake() {
-		l.sleep(beatInterval - l.world.chance(30*time.Millisecond, l.name, l.number, l.beats))
+		l.sleep(beatInterval - l.world.chance(30*time.Millisecond, l.name, l.number, l.world.since()))
 		l.mu.Lock()
 		session, leaving := l.session, l.leaving
 		q := wire.HeartbeatRequest{SessionID: session, Tokens: []wire.HeldToken{}}
