@@ -16,7 +16,7 @@ import (
 
 func (c *cli) start() *cobra.Command {
 	var req wire.StartRequest
-	var input string
+	var input, attributes string
 	var timeout time.Duration
 	var wait bool
 	cmd := &cobra.Command{
@@ -31,6 +31,9 @@ func (c *cli) start() *cobra.Command {
 				return err
 			}
 			req.Workflow, req.Alias, _ = strings.Cut(args[0], ":")
+			if req.Attributes, err = c.payload(attributes); err != nil {
+				return err
+			}
 			req.Input, req.TimeoutMS = text, timeout.Milliseconds()
 			var e wire.Execution
 			status, err := c.client.Call(cmd.Context(), http.MethodPost, wire.Path("executions"), nil, req, &e)
@@ -51,6 +54,7 @@ func (c *cli) start() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&input, "input", "i", "", "input: JSON, @FILE or -")
+	f.StringVar(&attributes, "attributes", "", "by what it is found: a JSON object of texts, numbers and booleans")
 	f.StringVarP(&req.Name, "name", "n", "", "name of the execution; a UUID when left out")
 	f.IntVar(&req.Version, "version", 0, "version of the workflow; the newest when left out")
 	f.DurationVar(&timeout, "timeout", 0, "time limit of the execution")
@@ -59,7 +63,7 @@ func (c *cli) start() *cobra.Command {
 }
 
 func (c *cli) list() *cobra.Command {
-	var status, workflow string
+	var status, workflow, attributes string
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List executions, newest first", Args: cobra.NoArgs,
@@ -70,6 +74,9 @@ func (c *cli) list() *cobra.Command {
 			}
 			if workflow != "" {
 				q.Set("workflow", workflow)
+			}
+			if attributes != "" {
+				q.Set("attributes", attributes)
 			}
 			all, err := c.pages(cmd, q, limit)
 			if err != nil {
@@ -85,6 +92,7 @@ func (c *cli) list() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&status, "status", "", "only this status")
 	cmd.Flags().StringVar(&workflow, "workflow", "", "only this workflow")
+	cmd.Flags().StringVar(&attributes, "attributes", "", "only those that have all members of this JSON object")
 	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
 	return cmd
 }

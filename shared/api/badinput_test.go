@@ -57,7 +57,7 @@ func (b *bench) requests() map[string]request {
 		"/v1/tasks/uncertain":                  {"POST", "/v1/tasks/uncertain", reports(`"reason":"r"`) + `}`},
 		"/v1/workflows":                        {"POST", "/v1/workflows", `{"name":"n","version":1,"document":` + noTask + `}`},
 		"/v1/workflows/{name}/aliases/{alias}": {"PUT", "/v1/workflows/orders/aliases/live", `{"versions":[{"version":1,"weight":100}]}`},
-		"/v1/executions":                       {"POST", "/v1/executions", `{"workflow":"orders","version":1,"alias":"live","input":{},"name":"n","timeout_ms":9}`},
+		"/v1/executions":                       {"POST", "/v1/executions", `{"workflow":"orders","version":1,"alias":"live","input":{},"attributes":{},"name":"n","timeout_ms":9}`},
 		"/v1/executions/{id}/signals/{signal}": {"POST", "/v1/executions/order-1/signals/packed", `{"payload":{}}`},
 		"/v1/executions/{id}/cancel":           {"POST", "/v1/executions/order-1/cancel", `{"reason":"r"}`},
 		"/v1/executions/{id}/redrive":          {"POST", "/v1/executions/order-1/redrive", `{"reason":"r"}`},
@@ -86,7 +86,7 @@ const wholeDefinition = `{"id":"nightly","title":"t","specs":["0 2 * * *"],"excl
 		"lambda":{"function":"f","qualifier":"q"}},"input":{}}`
 
 // payloads are fields that take any JSON.
-var payloads = []string{"output", "details", "input", "payload", "document"}
+var payloads = []string{"attributes", "output", "details", "input", "payload", "document"}
 
 // required are the fields that must be there, by name.
 var required = []string{"worker_id", "contracts", "task", "session_id", "beat", "tokens", "token", "poll_id", "reports", "output", "error", "code", "name", "document", "workflow", "unit", "resolution", "versions", "version", "weight", "definition", "from", "to"}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -179,7 +180,7 @@ func TestStartIsIdempotentByName(t *testing.T) {
 	before := s.rows()
 	var again wire.Execution
 	s.call("POST", "/v1/executions", `{"workflow":"orders","name":"order-1","input": { "a":1, "b":2 }}`, 200, &again)
-	if again != first {
+	if !reflect.DeepEqual(again, first) {
 		t.Errorf("again %+v, first %+v", again, first)
 	}
 	s.call("POST", "/v1/executions", `{"workflow":"orders","version":1,"name":"order-1","input":{"a":1,"b":2}}`, 200, nil)

@@ -66,6 +66,7 @@ type executionStore interface {
 	Reply(ctx context.Context, e store.EntryRef) (*history.Reply, error)
 	Execution(ctx context.Context, ns history.NamespaceID, name string) (store.ExecutionDetail, error)
 	Executions(ctx context.Context, q store.ExecutionQuery) (store.ExecutionPage, error)
+	Attributes(ctx context.Context, ids []history.ExecutionID) (map[history.ExecutionID][]store.Attribute, error)
 	History(ctx context.Context, q store.HistoryQuery) ([]store.Row, error)
 	Load(ctx context.Context, ids []history.ExecutionID, from store.LoadFrom) ([]store.Loaded, error)
 }

@@ -24,18 +24,26 @@ func (f *Frontend) ListExecutions(ctx context.Context, c auth.Call, q wire.Execu
 	if err != nil {
 		return wire.ExecutionList{}, err
 	}
+	attributes, err := readAttributes("query attributes", []byte(q.Attributes))
+	if err != nil {
+		return wire.ExecutionList{}, err
+	}
 	status, _ := history.ParseStatus(string(q.Status))
 	page, err := f.store.Executions(ctx, store.ExecutionQuery{
 		Namespace: ns, Status: status, Workflow: q.Workflow, Version: q.Version, Limit: q.Limit,
 		StartedAfter: history.TimeOf(q.StartedAfter), StartedBefore: history.TimeOf(q.StartedBefore),
-		Before: history.ExecutionID(before),
+		Before: history.ExecutionID(before), Attributes: attributes,
 	})
 	if err != nil {
 		return wire.ExecutionList{}, failed("list executions", err)
 	}
 	a := wire.ExecutionList{Executions: make([]wire.Execution, len(page.Executions))}
+	ids := make([]history.ExecutionID, len(page.Executions))
 	for i, e := range page.Executions {
-		a.Executions[i] = executionOf(e)
+		a.Executions[i], ids[i] = executionOf(e), e.ID
+	}
+	if err := f.withAttributes(ctx, a.Executions, ids); err != nil {
+		return wire.ExecutionList{}, err
 	}
 	if page.Next != 0 {
 		a.Next = strconv.FormatInt(int64(page.Next), 10)
@@ -84,6 +92,11 @@ func (f *Frontend) GetExecution(ctx context.Context, c auth.Call, id string) (wi
 		Partition: int(d.Owner.Partition), Epoch: int64(d.Owner.Epoch), Owner: ownerOf(d.Owner),
 	}
 	a.Output, a.Error = outcomeOf(state.End())
+	one := []wire.Execution{a.Execution}
+	if err := f.withAttributes(ctx, one, []history.ExecutionID{loaded.ID}); err != nil {
+		return wire.ExecutionDetail{}, err
+	}
+	a.Execution = one[0]
 	if !loaded.Status.Ended() {
 		a.Units = f.unitsOf(ctx, loaded.Execution, state)
 	}

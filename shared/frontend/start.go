@@ -85,7 +85,11 @@ func (f *Frontend) firstTurn(
 	case err != nil:
 		return store.Item{}, failed("decide the first turn of "+q.Name, err)
 	}
-	n := &store.NewExecution{Name: q.Name, Definition: def.ID, InputHash: inputHash(q), Trace: c.TraceParent}
+	attributes, err := readAttributes("attributes", q.Attributes)
+	if err != nil {
+		return store.Item{}, err
+	}
+	n := &store.NewExecution{Attributes: attributes, Name: q.Name, Definition: def.ID, InputHash: inputHash(q), Trace: c.TraceParent}
 	if o != nil {
 		n.Occurrence, n.Token = o.ID, o.Token
 	}

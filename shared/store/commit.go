@@ -55,6 +55,8 @@ type NewExecution struct {
 	// InputHash tells starts of the same name apart: 1 to 32 bytes of the caller's choice.
 	InputHash []byte
 	Trace     string // W3C traceparent, empty for none
+	// Attributes are by what it is found besides its name, each name once.
+	Attributes []Attribute
 	// Occurrence is what a schedule has started it for, Token the fencing token of its key; zero for none.
 	Occurrence history.OccurrenceID
 	Token      int64

@@ -17,6 +17,8 @@ const crowd = `
 insert into orrery.execution (definition, started_at, namespace, last_seq, partition, status, name, input_hash, wake_at)
 select 1, now(), 1, 1, i % 256, 1, 'e' || i, 'x', case when i % 10 = 0 then now() + i * interval '1 second' end
 from generate_series(1, 20000) i;
+insert into orrery.attribute (execution, namespace, name, value)
+select e.id, 1, 'customer', '"c' || e.id % 500 || '"' from orrery.execution e;
 insert into orrery.history (execution, at, born, seq, first_event, events)
 select e.id, now(), e.born, s, s, '[]' from orrery.execution e cross join generate_series(1, 2) s;
 insert into orrery.snapshot (execution, born, seq, state)
@@ -92,7 +94,7 @@ var literals = map[string]string{
 }
 
 // big are the tables that no hot statement reads whole. Days that are empty may be.
-var big = regexp.MustCompile(`Seq Scan on (execution|history_today|snapshot_today|task|inbox|schedule|occurrence|singleton|trace)\b`)
+var big = regexp.MustCompile(`Seq Scan on (execution|history_today|snapshot_today|task|inbox|schedule|occurrence|singleton|trace|attribute)\b`)
 
 var indexName = regexp.MustCompile(`(?:using|Bitmap Index Scan on) (\w+)`)
 
@@ -140,6 +142,10 @@ func TestPlans(t *testing.T) {
 		{"worker_beat", []string{"task_held", "task_pkey"}, nil},
 		{"execution", []string{"execution_name", "history_pkey"}, nil},
 		{"executions", []string{"execution_pkey"}, nil},
+		{"executions_by_attribute", []string{"attribute_value", "attribute_pkey", "execution_pkey"}, map[string]string{
+			"names": "array['customer', 'customer']", "values": "array['\"c7\"', '\"c7\"']",
+		}},
+		{"attributes", []string{"attribute_pkey"}, nil},
 		{"attention", []string{"task_pkey", "execution_pkey"}, map[string]string{
 			"execution": "0::bigint", "unit": "''", "attempt": "0", "offer": "0",
 		}},

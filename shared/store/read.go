@@ -127,6 +127,8 @@ type ExecutionQuery struct {
 	Version       int
 	StartedAfter  history.Time
 	StartedBefore history.Time
+	// Attributes are what all of them have.
+	Attributes []Attribute
 	// Before is the cursor: only executions with a lower number.
 	Before history.ExecutionID
 	Limit  int // from 1
@@ -152,11 +154,15 @@ func (s *Store) Executions(ctx context.Context, q ExecutionQuery) (ExecutionPage
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	rows, err := list[row](ctx, s, "list executions", executionsSQL, args{
+	sql, a := executionsSQL, args{
 		"before": before, "window": listWindow, "namespace": int32(q.Namespace), "status": int16(q.Status),
 		"workflow": q.Workflow, "version": int32(q.Version), "started_after": timestamp(q.StartedAfter),
 		"started_before": timestamp(q.StartedBefore), "limit": q.Limit,
-	})
+	}
+	if len(q.Attributes) > 0 {
+		sql, a["names"], a["values"] = executionsByAttributeSQL, names(q.Attributes), values(q.Attributes)
+	}
+	rows, err := list[row](ctx, s, "list executions", sql, a)
 	if err != nil {
 		return ExecutionPage{}, err
 	}

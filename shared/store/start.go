@@ -116,6 +116,7 @@ type startColumns struct {
 	parents     []int64 // zero for none
 	occurrences []*int64
 	tokens      []*int64
+	attributes  attributeColumns
 	offers      offerColumns
 	owing       []int64 // places of those that leave something to be written
 }
@@ -139,6 +140,7 @@ func (c *startColumns) add(index int, it *Item) {
 	c.wakes = append(c.wakes, wake)
 	c.statuses = append(c.statuses, status)
 	c.parents = append(c.parents, int64(it.parent))
+	c.attributes.add(int64(len(c.items)), n.Attributes)
 	c.occurrences = append(c.occurrences, positive(int64(n.Occurrence)))
 	c.tokens = append(c.tokens, positive(n.Token))
 	for i := range t.Offers {
@@ -152,5 +154,6 @@ func (c *startColumns) args(fence history.FenceNumber) args {
 	a["input_hashes"], a["traces"], a["ats"], a["events"] = c.hashes, c.traces, c.ats, c.events
 	a["wakes"], a["statuses"], a["parents"], a["owing"] = c.wakes, c.statuses, c.parents, c.owing
 	a["occurrences"], a["tokens"] = c.occurrences, c.tokens
+	a["attribute_places"], a["attribute_names"], a["attribute_values"] = c.attributes.places, c.attributes.names, c.attributes.values
 	return a
 }

@@ -17,6 +17,9 @@ type StartRequest struct {
 	// Name is the id of the execution, unique in its namespace; left out, a UUIDv7. The same name with the same workflow
 	// and input answers the execution that is there.
 	Name string `json:"name,omitempty" check:"name"`
+	// Attributes is an object by whose members the execution is found: up to 16 texts of up to 256 characters, numbers and
+	// booleans. A start that is repeated leaves them as they are.
+	Attributes json.RawMessage `json:"attributes,omitempty" check:"payload"`
 	// TimeoutMS ends the execution as TIMED_OUT; left out, the document's own limit holds.
 	TimeoutMS int64 `json:"timeout_ms,omitempty" check:"min=1,max=99999999000"`
 	// WaitMS is how long to wait for the end, from 0 to 20,000, so that one call starts a short execution and brings its
@@ -57,6 +60,8 @@ type Execution struct {
 	Blocked   bool      `json:"blocked,omitempty"`
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
+	// Attributes are what it was started with, in lists and in the answer to GET /v1/executions/{id}.
+	Attributes json.RawMessage `json:"attributes,omitempty"`
 }
 
 // ExecutionQuery is the query of GET /v1/executions. Every field narrows the list; all may be left out.
@@ -64,6 +69,8 @@ type ExecutionQuery struct {
 	Status   Status `json:"status" check:"one=RUNNING SUCCEEDED FAILED TIMED_OUT CANCELLED"`
 	Workflow string `json:"workflow" check:"name"`
 	Version  int    `json:"version" check:"min=1,max=2147483647"`
+	// Attributes is an object as JSON text, such as {"customer":"c-1","vip":true}: executions that have all of its members.
+	Attributes string `json:"attributes" check:"max=8192"`
 	// StartedAfter is exclusive, StartedBefore too.
 	StartedAfter  time.Time `json:"started_after"`
 	StartedBefore time.Time `json:"started_before"`

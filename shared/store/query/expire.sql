@@ -27,6 +27,9 @@ tasks as (
 entries as (
     delete from orrery.inbox i using old o where i.execution = o.id
 ),
+attributes as (
+    delete from orrery.attribute a using old o where a.execution = o.id
+),
 blocks as (
     delete from orrery.blocked b using old o where b.execution = o.id
 ),

@@ -32,6 +32,12 @@ written as (
     select id, at, born, 1, 1, events
     from ours
 ),
+found_by as (
+    insert into orrery.attribute (execution, namespace, name, value)
+    select o.id, o.namespace, a.name, a.value
+    from unnest(@attribute_places::bigint[], @attribute_names::text[], @attribute_values::text[]) as a (place, name, value)
+    join ours o on o.place = a.place
+),
 offered as (
     insert into orrery.task (
         execution, namespace, partition, unit, attempt, offer, task, version, language, rank, redelivery, timeout_ms,
