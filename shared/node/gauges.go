@@ -17,3 +17,11 @@ func (g *gauges) set(l *loop) {
 	g.memory.Store(l.memory)
 	g.calls.Store(int64(len(l.calls) + len(l.starts)))
 }
+
+// clear tells that nothing is owned: the incarnation whose loop did has ended.
+func (g *gauges) clear() {
+	g.owned.Store(0)
+	g.loaded.Store(0)
+	g.memory.Store(0)
+	g.calls.Store(0)
+}

@@ -70,6 +70,7 @@ func (n *Node) serve(ctx context.Context, j store.Joined) error {
 	stopClaiming()
 	claimers.Wait()
 	running.Wait()
+	n.gauges.clear()
 	if err := context.Cause(work); !errors.Is(err, errStopped) {
 		return err
 	}
