@@ -66,7 +66,8 @@ func runGatedNode() error {
 	return http.ListenAndServe(c.Listen, handler)
 }
 
-// useGate has a node run again, as the test binary with the gate.
+// useGate has a node run again, as the test binary with the gate. Every transaction that stops there keeps its connection:
+// the node gets more of them than a test sends it requests, or none is left for the commit that the test waits for.
 func (s *system) useGate(n *Node) *gate {
 	s.t.Helper()
 	self, err := os.Executable()
@@ -74,7 +75,7 @@ func (s *system) useGate(n *Node) *gate {
 		s.t.Fatal(err)
 	}
 	script := filepath.Join(s.t.TempDir(), "node")
-	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec '%s'\n", gatedMode, self), 0o755); err != nil {
+	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\n%s=1 ORRERY_POOL_SIZE=32 exec '%s'\n", gatedMode, self), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
 	if err := n.Stop(); err != nil {
