@@ -308,3 +308,29 @@ func sparse(g *specSource) string {
 	}
 	return s.text()
 }
+
+// A stretch is read whole, also where that takes more steps than a search may.
+func TestLongStretchesAreWhole(t *testing.T) {
+	for _, row := range []struct {
+		spec    string
+		exclude []string
+		last    string
+		count   int64
+	}{
+		{"7 * * * *", nil, "2035-12-31T23:07:00Z", 3652 * 24},
+		{"every 1h anchor 1970-01-01T00:07:00Z", []string{"* 0-22 * * *"}, "2035-12-31T23:07:00Z", 3652},
+	} {
+		d := defined("unix", "UTC", row.spec)
+		d.Exclude = row.exclude
+		s := must(t, d)
+		from, to := utc(t, "2026-01-01"), utc(t, "2036-01-01")
+		var n int64
+		var last time.Time
+		for at := range s.Instants(from, to) {
+			n, last = n+1, at
+		}
+		if counted := s.Count(from, to); n != row.count || counted != row.count || last.Format(time.RFC3339) != row.last {
+			t.Errorf("%q: %d instants up to %s, counted %d, want %d up to %s", row.spec, n, last, counted, row.count, row.last)
+		}
+	}
+}
