@@ -2,17 +2,14 @@ package main
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/orrery-dev/orrery/shared/expr"
 	"github.com/orrery-dev/orrery/shared/schedule"
 )
 
@@ -95,15 +92,13 @@ func readQuestion(in *bufio.Reader) ([]byte, error) {
 
 // question is a line of the input.
 type question struct {
-	Specs    []string          `json:"specs"`
-	Exclude  []string          `json:"exclude"`
-	Dialect  schedule.Dialect  `json:"dialect"`
-	Zone     string            `json:"zone"`
-	DayMatch schedule.DayMatch `json:"day_match"`
-	Gap      schedule.Gap      `json:"gap"`
-	Repeat   schedule.Repeat   `json:"repeat"`
-	From     string            `json:"from"`
-	To       string            `json:"to"`
+	Specs, Exclude []string
+	Dialect        schedule.Dialect
+	Zone           string
+	DayMatch       schedule.DayMatch
+	Gap            schedule.Gap
+	Repeat         schedule.Repeat
+	From, To       string
 }
 
 // refusal says why a question has no answer.
@@ -179,30 +174,53 @@ func ask(line []byte) (s *schedule.Schedule, from, to time.Time, no *refusal) {
 	return s, from, to, nil
 }
 
-func parseQuestion(line []byte) (question, *refusal) {
-	var q question
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	err := d.Decode(&q)
-	if err == nil {
-		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is more behind the object")
+// parseQuestion reads a line. Names are taken as they are written, and of two members with one name the last counts.
+func parseQuestion(line []byte) (q question, no *refusal) {
+	v, err := expr.Parse(line)
+	if err != nil {
+		return q, &refusal{"", schedule.CodeSyntax, "the line is no JSON object: " + err.Error()}
+	}
+	o, ok := v.(*expr.Object)
+	if !ok {
+		return q, &refusal{"", schedule.CodeSyntax, "the line is no JSON object"}
+	}
+	texts := map[string]*string{
+		"dialect": (*string)(&q.Dialect), "zone": &q.Zone, "day_match": (*string)(&q.DayMatch), "gap": (*string)(&q.Gap),
+		"repeat": (*string)(&q.Repeat), "from": &q.From, "to": &q.To,
+	}
+	lists := map[string]*[]string{"specs": &q.Specs, "exclude": &q.Exclude}
+	for name, v := range o.All() {
+		text, list := texts[name], lists[name]
+		switch {
+		case text == nil && list == nil:
+			return q, &refusal{fmt.Sprintf("%.40s", name), schedule.CodeUnknown, "there is no such field"}
+		case v == nil: // as if it were left out
+		case list != nil:
+			if *list, no = stringsOf(name, v); no != nil {
+				return q, no
+			}
+		default:
+			if *text, ok = v.(string); !ok {
+				return q, &refusal{name, schedule.CodeSyntax, "it should be a string"}
+			}
 		}
 	}
-	if err == nil {
-		return q, nil
+	return q, nil
+}
+
+// stringsOf reads a list of strings.
+func stringsOf(field string, v expr.Value) ([]string, *refusal) {
+	list, ok := v.([]expr.Value)
+	if !ok {
+		return nil, &refusal{field, schedule.CodeSyntax, "it should be a list of strings"}
 	}
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		want := "a string"
-		if wrong.Type.Kind() != reflect.String {
-			want = "a list of strings, in an object"
+	out := make([]string, len(list))
+	for i, x := range list {
+		if out[i], ok = x.(string); !ok {
+			return nil, &refusal{fmt.Sprintf("%s[%d]", field, i), schedule.CodeSyntax, "it should be a string"}
 		}
-		return q, &refusal{wrong.Field, schedule.CodeSyntax, fmt.Sprintf("it is a JSON %s, and should be %s", wrong.Value, want)}
 	}
-	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return q, &refusal{strings.Trim(field, `"`), schedule.CodeUnknown, "there is no such field"}
-	}
-	return q, &refusal{"", schedule.CodeSyntax, "the line is no JSON object: " + err.Error()}
+	return out, nil
 }
 
 // instant reads a time of the question.
