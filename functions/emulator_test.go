@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/orrery-dev/orrery/local/gateway"
+	"github.com/orrery-dev/orrery/local/tap"
 	"github.com/orrery-dev/orrery/shared/storetest"
 	"github.com/orrery-dev/orrery/shared/wire"
 )
@@ -26,9 +27,9 @@ const maxBinary = 20 << 20
 
 // emulator runs each function's own binary as Lambda does, against a database that is empty at first.
 type emulator struct {
-	t          *testing.T
-	pools      map[string]*gateway.Pool
-	statements *statements // of the scheduled function
+	t     *testing.T
+	pools map[string]*gateway.Pool
+	tap   *tap.Tap // of the scheduled function
 }
 
 func newEmulator(t *testing.T) *emulator {
@@ -50,7 +51,7 @@ func newEmulator(t *testing.T) *emulator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &emulator{t, map[string]*gateway.Pool{}, newStatements(t, url)}
+	e := &emulator{t, map[string]*gateway.Pool{}, tap.New(t, url)}
 	for _, f := range functions {
 		if info, err := os.Stat(binaries[f.Name]); err != nil || info.Size() > maxBinary {
 			t.Errorf("%s: the binary has %d bytes, want at most %d: %v", f.Name, info.Size(), maxBinary, err)
@@ -58,7 +59,7 @@ func newEmulator(t *testing.T) *emulator {
 		log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 		var own map[string]string
 		if f.Name == "cron" {
-			own = map[string]string{"DATABASE_URL": e.statements.url}
+			own = map[string]string{"DATABASE_URL": e.tap.URL}
 		}
 		pool, err := rie.Pool(f, binaries[f.Name], own, gateway.Limits{Instances: 1, Queue: 10, Wait: time.Minute}, log)
 		if err != nil {

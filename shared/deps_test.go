@@ -33,6 +33,7 @@ const (
 	aws    = "github.com/aws/aws-sdk-go-v2"
 	smithy = "github.com/aws/smithy-go"
 	prom   = "github.com/prometheus/client_golang"
+	otel   = "go.opentelemetry.io/otel"
 )
 
 // rules is the import table. A package that is missing here fails the test: say first what it may lean on.
@@ -59,7 +60,7 @@ var rules = map[string]rule{
 	"shared/errand":     {"the worker inside of the server", []string{aws, "shared/auth", "shared/builtin", "shared/expr", "shared/telemetry", "shared/wire", "shared/worker"}},
 	"shared/auth":       {"who may do what", []string{"shared/wire"}},
 	"shared/config":     {"settings, read once at the edge", nil},
-	"shared/telemetry":  {"logs, metrics and profiles", []string{prom}},
+	"shared/telemetry":  {"logs, metrics, spans and profiles", []string{prom, otel}},
 	"shared/lambdahttp": {"http.Handler to Lambda and back", []string{lambda}},
 	"shared/pgserver":   {"tests and local tools only", []string{pgx}},
 	"shared/storetest":  {"tests only", []string{"migrations", "shared/pgserver", pgx}},

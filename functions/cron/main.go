@@ -36,15 +36,27 @@ func main() {
 		log.Error("settings are wrong", telemetry.KeyError, err)
 		os.Exit(1)
 	}
-	runner, err := newRunner(context.Background(), settings, log)
+	telemetry.OnTraceError(log)
+	traces, err := telemetry.NewTraces("orrery-"+function, os.LookupEnv)
+	if err != nil {
+		log.Error("settings are wrong", telemetry.KeyError, err)
+		os.Exit(1)
+	}
+	runner, err := newRunner(context.Background(), settings, traces, log)
 	if err != nil {
 		log.Error("the function cannot start", telemetry.KeyError, err)
 		os.Exit(1)
 	}
-	lambda.Start(func(ctx context.Context) (cron.Counts, error) { return tick(ctx, runner, os.Stdout) })
+	lambda.Start(func(ctx context.Context) (cron.Counts, error) {
+		counts, err := tick(ctx, runner, os.Stdout)
+		if err := traces.Flush(ctx); err != nil {
+			log.Warn("spans could not be sent", telemetry.KeyError, err)
+		}
+		return counts, err
+	})
 }
 
-func newRunner(ctx context.Context, c config.Config, log *slog.Logger) (*cron.Runner, error) {
+func newRunner(ctx context.Context, c config.Config, traces *telemetry.Traces, log *slog.Logger) (*cron.Runner, error) {
 	// The renewals of leases do not wait for the starts.
 	db, err := store.Open(ctx, c.DatabaseURL, store.Options{MaxConns: 2, Application: "orrery-" + function})
 	if err != nil {
@@ -52,6 +64,7 @@ func newRunner(ctx context.Context, c config.Config, log *slog.Logger) (*cron.Ru
 	}
 	o := cron.Options{
 		Claimant: function, Workers: c.ScheduleWorkers, Lease: c.ScheduleLease, Heartbeat: c.ScheduleHeartbeat, Log: log,
+		Traces: traces,
 	}
 	allow, err := builtin.ParseAllow(c.HTTPAllow)
 	if err != nil {

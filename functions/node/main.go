@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/orrery-dev/orrery/shared/api"
 	"github.com/orrery-dev/orrery/shared/auth"
@@ -70,6 +71,12 @@ func start(ctx context.Context) error {
 		return err
 	}
 	defer beats.Close()
+	telemetry.OnTraceError(log)
+	traces, err := telemetry.NewTraces("orrery-node", os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	defer closeTraces(traces, log)
 	metrics := telemetry.NewMetrics()
 	metrics.Process()
 	db.Show(metrics)
@@ -84,7 +91,7 @@ func start(ctx context.Context) error {
 		MaxPayload: c.MaxPayload, Version: telemetry.Version(),
 		NoHTTP: c.HTTPAllow == "", NoLambda: c.LambdaAllow == "", NoS3: c.S3Allow == "",
 	})
-	runner, err := scheduler(ctx, c, db, front, metrics, log)
+	runner, err := scheduler(ctx, c, db, front, metrics, traces, log)
 	if err != nil {
 		return err
 	}
@@ -110,12 +117,26 @@ func start(ctx context.Context) error {
 	return api.Serve(ctx, listener, handler, c.RequestTimeout, errands.Beside(n.Run))
 }
 
+// closeTraces sends the last spans.
+func closeTraces(t *telemetry.Traces, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), lastSpans)
+	defer cancel()
+	if err := t.Close(ctx); err != nil {
+		log.Warn("the last spans could not be sent", telemetry.KeyError, err)
+	}
+}
+
+// lastSpans bounds the time that a stop gives the last spans.
+const lastSpans = 2 * time.Second
+
 // scheduler makes what runs the schedules, with the calls to the outside that the settings allow.
 func scheduler(
-	ctx context.Context, c config.Config, db cron.Store, open cron.Opener, metrics *telemetry.Metrics, log *slog.Logger,
+	ctx context.Context, c config.Config, db cron.Store, open cron.Opener, metrics *telemetry.Metrics, traces *telemetry.Traces,
+	log *slog.Logger,
 ) (*cron.Runner, error) {
 	o := cron.Options{
-		Claimant: c.NodeID, Workers: c.ScheduleWorkers, Lease: c.ScheduleLease, Heartbeat: c.ScheduleHeartbeat, Metrics: metrics, Log: log,
+		Claimant: c.NodeID, Workers: c.ScheduleWorkers, Lease: c.ScheduleLease, Heartbeat: c.ScheduleHeartbeat, Metrics: metrics,
+		Traces: traces, Log: log,
 	}
 	allow, err := builtin.ParseAllow(c.HTTPAllow)
 	if err != nil {

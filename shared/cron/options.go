@@ -18,6 +18,7 @@ type Store interface {
 	planStore
 	runStore
 	MakePartitions(ctx context.Context, days int) (int, error)
+	CronDepths(ctx context.Context) (store.CronDepths, error)
 }
 
 type planStore interface {
@@ -73,6 +74,8 @@ type Options struct {
 	Log   *slog.Logger
 	// Metrics is where the runner declares its own; a registry that nobody reads when nil.
 	Metrics *telemetry.Metrics
+	// Traces is where the spans of attempts go; nil for nowhere.
+	Traces *telemetry.Traces
 }
 
 const (

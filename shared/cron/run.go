@@ -218,9 +218,14 @@ func (r *Runner) do(x *run) {
 		telemetry.KeyStatus, string(end.Outcome), telemetry.KeyReason, end.Reason, telemetry.KeyDuration, time.Since(x.began))
 	if !counts {
 		r.health.lost()
+		r.traced(x.attempt, "lost", end.Reason)
 		return
 	}
-	r.settleRun(x, end)
+	if !r.settleRun(x, end) {
+		r.traced(x.attempt, "lost", "its end does not count")
+		return
+	}
+	r.traced(x.attempt, string(end.Outcome), end.Reason)
 }
 
 // ending is what the end of the work means. It does not count where somebody else has the occurrence, or may have it.
@@ -256,8 +261,9 @@ func levelOf(end store.RunEnd) slog.Level {
 }
 
 // settleRun writes the end of a run, again and again while the lease holds: the work is not done twice for an end that could
-// not be written at once. What cannot be written at all does not keep its place for ever: the lease is renewed no more.
-func (r *Runner) settleRun(x *run, end store.RunEnd) {
+// not be written at once. What cannot be written at all does not keep its place for ever: the lease is renewed no more. It
+// tells whether the end counts.
+func (r *Runner) settleRun(x *run, end store.RunEnd) bool {
 	x.mu.Lock()
 	x.over = true
 	x.mu.Unlock()
@@ -269,13 +275,14 @@ func (r *Runner) settleRun(x *run, end store.RunEnd) {
 			if len(settled.Ended) == 0 { // another claim has it
 				r.health.lost()
 			}
-			return
+			return len(settled.Ended) > 0
 		}
 		r.health.notSettled()
 		r.log.Warn("the end of a run could not be written", telemetry.KeyOccurrence, x.Occurrence, telemetry.KeyError, err)
 		time.Sleep(wait)
 	}
 	r.health.lost()
+	return false
 }
 
 // work calls the target. Its error is what people are told.

@@ -2,8 +2,6 @@ package cron
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,6 +38,8 @@ type Opening struct {
 	Call       auth.Call
 	Request    wire.StartRequest
 	Occurrence history.Occurrence
+	// Rollout decides which side of an alias the execution is on: the same for all tries of an occurrence.
+	Rollout string
 
 	// Item is the first turn, and Version that of the workflow. Err is a *wire.Error where the request or the state of things is
 	// at fault.
@@ -98,7 +98,7 @@ func (r *Runner) resolve(ctx context.Context, list []store.ClaimedRun, sent time
 func (r *Runner) admit(ctx context.Context, attempts []*attempt) (admitted []*attempt, ends []store.RunEnd) {
 	var openings []*Opening
 	for _, a := range attempts {
-		a.start = store.RunStart{ClaimRef: a.ClaimRef, Key: store.KeyRef{Namespace: a.Namespace, Key: a.Key}, Context: traceContext()}
+		a.start = store.RunStart{ClaimRef: a.ClaimRef, Key: store.KeyRef{Namespace: a.Namespace, Key: a.Key}, Context: r.options.Traces.Begin("")}
 		if !a.definition.Direct() {
 			a.opening = a.open()
 			openings = append(openings, a.opening)
@@ -191,6 +191,7 @@ func (a *attempt) open() *Opening {
 		Occurrence: history.Occurrence{
 			ID: a.Occurrence, Schedule: a.Name, Instant: history.TimeOf(a.Instant), Trigger: a.Trigger, Retry: a.Retry, Token: a.Token,
 		},
+		Rollout: a.firstName(),
 	}
 }
 
@@ -201,24 +202,20 @@ func (a *attempt) input() []byte {
 	return a.definition.Input
 }
 
-// executionName follows from the schedule, the instant and the retry number (I10); what was triggered by hand has no instant
-// of its own, but its number.
+// executionName follows from the schedule, the instant and the retry number (I10).
 func (a *attempt) executionName() string {
-	name := a.Name + "-" + a.Instant.UTC().Format("20060102T150405Z")
-	if a.Trigger == "manual" {
-		name = fmt.Sprintf("%s-m%d", a.Name, a.Occurrence)
-	}
 	if a.Retry > 0 {
-		name += "-r" + strconv.Itoa(a.Retry)
+		return a.firstName() + "-r" + strconv.Itoa(a.Retry)
 	}
-	return name
+	return a.firstName()
 }
 
-// traceContext begins a trace, in the form of W3C Trace Context.
-func traceContext() string {
-	var b [24]byte
-	rand.Read(b[:])
-	return "00-" + hex.EncodeToString(b[:16]) + "-" + hex.EncodeToString(b[16:]) + "-01"
+// firstName is the name of the first try. What was triggered by hand has no instant of its own, but its number.
+func (a *attempt) firstName() string {
+	if a.Trigger == "manual" {
+		return fmt.Sprintf("%s-m%d", a.Name, a.Occurrence)
+	}
+	return a.Name + "-" + a.Instant.UTC().Format("20060102T150405Z")
 }
 
 // startBatch starts occurrences in one transaction. Those that a check names are dealt with by themselves, and the others go
@@ -281,7 +278,9 @@ func (r *Runner) started(list []*attempt, sent time.Time) {
 			telemetry.KeyInstant, a.Instant, telemetry.KeyAttempt, a.Attempt, telemetry.KeyToken, a.Token)
 		if a.opening == nil {
 			r.runs.begin(a, sent)
+			continue
 		}
+		r.traced(a, "started", "") // the execution has spans of its own
 	}
 }
 

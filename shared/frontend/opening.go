@@ -42,7 +42,7 @@ func (f *Frontend) open(ctx context.Context, cl *cluster, o *cron.Opening, defin
 	q := &o.Request
 	w := wanted{ns, history.WorkflowRef{Name: q.Workflow, Version: q.Version, Alias: q.Alias}, ""}
 	if q.Alias != "" {
-		w.execution = q.Name
+		w.execution = o.Rollout
 	}
 	x, ok := definitions[w]
 	if !ok {

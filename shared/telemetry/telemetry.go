@@ -35,6 +35,7 @@ const (
 	KeyPrincipal   = "principal"
 	KeyReason      = "reason"
 	KeyRequest     = "request_id"
+	KeyRetry       = "retry"
 	KeyRole        = "role"
 	KeyRoute       = "route"
 	KeySchedule    = "schedule"
