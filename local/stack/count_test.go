@@ -11,16 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/orrery-dev/orrery/local/tap"
 	"github.com/orrery-dev/orrery/shared/storetest"
 	"github.com/orrery-dev/orrery/shared/wire"
 	"github.com/orrery-dev/orrery/shared/worker"
 )
 
 // newTapped runs a system whose database is reached through a tap.
-func newTapped(t *testing.T, o Options) (*system, *tap) {
+func newTapped(t *testing.T, o Options) (*system, *tap.Tap) {
 	t.Helper()
-	p := newTap(t, storetest.URL(t))
-	o.DatabaseURL = p.url
+	p := tap.New(t, storetest.URL(t))
+	o.DatabaseURL = p.URL
 	return newSystem(t, o), p
 }
 
@@ -28,11 +29,11 @@ func newTapped(t *testing.T, o Options) (*system, *tap) {
 var byItself = []string{"due", "inbox", "unnoticed", "lost_claims", "partitions", "clean_lock", "make_days", "paid"}
 
 // ofNodes gives the transactions of nodes but for their heartbeats, and apart those that come once in a while.
-func ofNodes(list []transaction) (own, looks []transaction) {
+func ofNodes(list []tap.Transaction) (own, looks []tap.Transaction) {
 	for _, x := range list {
 		switch {
-		case !strings.HasPrefix(x.application, "orrery-node"):
-		case slices.ContainsFunc(byItself, x.has):
+		case !strings.HasPrefix(x.Application, "orrery-node"):
+		case slices.ContainsFunc(byItself, x.Has):
 			looks = append(looks, x)
 		default:
 			own = append(own, x)
@@ -81,24 +82,24 @@ func TestTransactionsOfOneTask(t *testing.T) {
 		}
 	}
 	run(1) // caches fill, connections open
-	p.drain()
+	p.Drain()
 
 	const alone = 20
 	for range alone {
 		run(1)
 	}
 	time.Sleep(50 * time.Millisecond)
-	own, looks := ofNodes(p.drain())
+	own, looks := ofNodes(p.Drain())
 	if len(own) > 3*alone || len(own) < 2*alone || len(looks) > alone/2 {
-		t.Errorf("%d executions one after the other took %d transactions, want 2 or 3 each:%s\nbeside looks:%s", alone, len(own), summary(own), summary(looks))
+		t.Errorf("%d executions one after the other took %d transactions, want 2 or 3 each:%s\nbeside looks:%s", alone, len(own), tap.Summary(own), tap.Summary(looks))
 	}
 
 	const together = 64
 	run(together)
 	time.Sleep(50 * time.Millisecond)
-	own, looks = ofNodes(p.drain())
+	own, looks = ofNodes(p.Drain())
 	if len(own)+len(looks) >= together || len(own) < 2 {
-		t.Errorf("%d executions at once took %d transactions, want fewer:%s\nbeside looks:%s", together, len(own), summary(own), summary(looks))
+		t.Errorf("%d executions at once took %d transactions, want fewer:%s\nbeside looks:%s", together, len(own), tap.Summary(own), tap.Summary(looks))
 	}
 	if begun.Load() != int64(started) {
 		t.Errorf("%d tasks were begun for %d executions", begun.Load(), started)
@@ -107,13 +108,13 @@ func TestTransactionsOfOneTask(t *testing.T) {
 
 // settle waits until the polls have arrived and the nodes have shared out the partitions: a node that comes second gets
 // its half one partition at a time.
-func settle(t *testing.T, p *tap) {
+func settle(t *testing.T, p *tap.Tap) {
 	t.Helper()
 	for range 20 {
-		p.drain()
+		p.Drain()
 		time.Sleep(3 * time.Second)
-		moving := func(x transaction) bool { return x.has("release") || x.has("take") }
-		if !slices.ContainsFunc(p.drain(), moving) {
+		moving := func(x tap.Transaction) bool { return x.Has("release") || x.Has("take") }
+		if !slices.ContainsFunc(p.Drain(), moving) {
 			return
 		}
 	}
@@ -148,12 +149,12 @@ func TestIdleSystem(t *testing.T) {
 	}
 	settle(t, p)
 	time.Sleep(span)
-	seen := p.drain()
+	seen := p.Drain()
 	statements := 0
 	for _, x := range seen {
-		statements += len(x.statements)
+		statements += len(x.Statements)
 	}
 	if most := int(perMinute * span / time.Minute); statements > most || statements < int(span/time.Second) {
-		t.Errorf("%d statements in %v, want at most %d, and the heartbeats:%s", statements, span, most, summary(seen))
+		t.Errorf("%d statements in %v, want at most %d, and the heartbeats:%s", statements, span, most, tap.Summary(seen))
 	}
 }

@@ -1,4 +1,5 @@
-package stack
+// Package tap is a proxy in front of PostgreSQL that writes down what passes, for tests that count statements.
+package tap
 
 import (
 	"bufio"
@@ -20,26 +21,28 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// tap is a proxy in front of PostgreSQL that writes down which transactions pass. It reads the client's half of the
-// protocol and changes nothing.
-type tap struct {
-	url    string
+// Tap writes down which transactions pass. It reads the client's half of the protocol and changes nothing.
+type Tap struct {
+	URL    string // to reach the database by
 	target string
 	names  map[string]string // by the text that a statement has on the wire
 
 	mu   sync.Mutex
-	seen []transaction
+	seen []Transaction
 }
 
-// transaction is a block from BEGIN to COMMIT or ROLLBACK, or a single statement outside of one.
-type transaction struct {
-	application string
-	statements  []string // names of files in shared/store/query, or texts
+// Transaction is a block from BEGIN to COMMIT or ROLLBACK, or a single statement outside of one.
+type Transaction struct {
+	Application string
+	Block       bool
+	Statements  []string // names of files in shared/store/query, or texts
 }
 
-func (x transaction) has(statement string) bool { return slices.Contains(x.statements, statement) }
+// Has tells whether a statement is in it.
+func (x Transaction) Has(statement string) bool { return slices.Contains(x.Statements, statement) }
 
-func newTap(t *testing.T, database string) *tap {
+// New listens in front of a database until the test ends.
+func New(t *testing.T, database string) *Tap {
 	t.Helper()
 	u, err := url.Parse(database)
 	if err != nil {
@@ -49,9 +52,9 @@ func newTap(t *testing.T, database string) *tap {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &tap{target: u.Host, names: statementNames(t)}
+	p := &Tap{target: u.Host, names: statementNames(t)}
 	u.Host = listener.Addr().String()
-	p.url = u.String()
+	p.URL = u.String()
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -72,7 +75,7 @@ func newTap(t *testing.T, database string) *tap {
 // statementNames reads the statements of the store as they are on the wire: without comments, with numbered arguments.
 func statementNames(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("../../shared/store/query/*.sql")
+	files, err := filepath.Glob(filepath.Join(root(t), "shared/store/query/*.sql"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no statements: %v", err)
 	}
@@ -97,8 +100,25 @@ func statementNames(t *testing.T) map[string]string {
 	return names
 }
 
+// root is the repository's folder.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("there is no go.mod above the test")
+		}
+	}
+}
+
 // serve passes one connection through until either side closes it.
-func (p *tap) serve(client net.Conn) {
+func (p *Tap) serve(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", p.target)
 	if err != nil {
@@ -118,11 +138,11 @@ func (p *tap) serve(client net.Conn) {
 
 // tapped is what is known of one connection.
 type tapped struct {
-	tap         *tap
+	tap         *Tap
 	application string
 	prepared    map[string]string
 	bound       string       // text of the statement in the unnamed portal
-	open        *transaction // nil outside of a block
+	open        *Transaction // nil outside of a block
 }
 
 // follow reads the client's messages to their end.
@@ -177,7 +197,7 @@ func (c *tapped) run(sql string) {
 	word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(sql)), " ")
 	switch word {
 	case "begin":
-		c.open = &transaction{application: c.application}
+		c.open = &Transaction{Application: c.application, Block: true}
 	case "commit", "rollback":
 		if c.open != nil {
 			c.tap.note(*c.open)
@@ -189,21 +209,21 @@ func (c *tapped) run(sql string) {
 			name = sql
 		}
 		if c.open != nil {
-			c.open.statements = append(c.open.statements, name)
+			c.open.Statements = append(c.open.Statements, name)
 			return
 		}
-		c.tap.note(transaction{c.application, []string{name}})
+		c.tap.note(Transaction{Application: c.application, Statements: []string{name}})
 	}
 }
 
-func (p *tap) note(x transaction) {
+func (p *Tap) note(x Transaction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = append(p.seen, x)
 }
 
-// drain gives the transactions since the last call.
-func (p *tap) drain() []transaction {
+// Drain gives the transactions since the last call.
+func (p *Tap) Drain() []Transaction {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seen := p.seen
@@ -211,11 +231,11 @@ func (p *tap) drain() []transaction {
 	return seen
 }
 
-// summary counts transactions by what is in them, for messages.
-func summary(list []transaction) string {
+// Summary counts transactions by what is in them, for messages.
+func Summary(list []Transaction) string {
 	counts := map[string]int{}
 	for _, x := range list {
-		counts[strings.Join(x.statements, "+")]++
+		counts[strings.Join(x.Statements, "+")]++
 	}
 	var b strings.Builder
 	for _, what := range slices.Sorted(maps.Keys(counts)) {

@@ -21,7 +21,8 @@ type Counts struct {
 	Buffered  int64 `json:"buffered"`
 	Skipped   int64 `json:"skipped"`
 	Overrun   int64 `json:"overrun"`
-	Lost      int64 `json:"lost"` // runs whose end does not count
+	Misfired  int64 `json:"misfired"` // instants
+	Lost      int64 `json:"lost"`     // runs whose end does not count
 	// Failures of statements.
 	NotRenewed int64 `json:"not_renewed"`
 	NotSettled int64 `json:"not_settled"`
@@ -33,7 +34,8 @@ func (c Counts) since(before Counts) Counts {
 		Planned: c.Planned - before.Planned, Started: c.Started - before.Started, Completed: c.Completed - before.Completed,
 		Failed: c.Failed - before.Failed, Cancelled: c.Cancelled - before.Cancelled, Deferred: c.Deferred - before.Deferred,
 		Missed: c.Missed - before.Missed, Contended: c.Contended - before.Contended, Buffered: c.Buffered - before.Buffered,
-		Skipped: c.Skipped - before.Skipped, Overrun: c.Overrun - before.Overrun, Lost: c.Lost - before.Lost,
+		Skipped: c.Skipped - before.Skipped, Overrun: c.Overrun - before.Overrun,
+		Misfired: c.Misfired - before.Misfired, Lost: c.Lost - before.Lost,
 		NotRenewed: c.NotRenewed - before.NotRenewed, NotSettled: c.NotSettled - before.NotSettled,
 	}
 }
@@ -56,7 +58,8 @@ func (r *Runner) Health() wire.SchedulerHealth {
 	out := wire.SchedulerHealth{
 		Running: r.options.Workers - r.runs.free(), Workers: r.options.Workers, PlannedAgeMS: age(h.lastPlan), ClaimedAgeMS: age(h.lastClaim),
 		Planned: c.Planned, Started: c.Started, Completed: c.Completed, Failed: c.Failed, Deferred: c.Deferred, Missed: c.Missed,
-		Contended: c.Contended, Buffered: c.Buffered, Skipped: c.Skipped, Overrun: c.Overrun, Lost: c.Lost,
+		Contended: c.Contended, Buffered: c.Buffered, Skipped: c.Skipped, Overrun: c.Overrun,
+		Misfired: c.Misfired, Lost: c.Lost,
 		RenewalFailures: c.NotRenewed, Faults: []string{},
 	}
 	for _, fault := range []string{h.planFault, h.claimFault, h.startFault, h.readFault} {
@@ -123,9 +126,10 @@ func (h *health) notStarted(err error) {
 func (h *health) notRenewed() { h.note(func() { h.counted.NotRenewed++ }) }
 func (h *health) notSettled() { h.note(func() { h.counted.NotSettled++ }) }
 
-func (h *health) missed(n int)    { h.note(func() { h.counted.Missed += int64(n) }) }
-func (h *health) contended(n int) { h.note(func() { h.counted.Contended += int64(n) }) }
-func (h *health) lost()           { h.note(func() { h.counted.Lost++ }) }
+func (h *health) misfired(n int64) { h.note(func() { h.counted.Misfired += n }) }
+func (h *health) missed(n int)     { h.note(func() { h.counted.Missed += int64(n) }) }
+func (h *health) contended(n int)  { h.note(func() { h.counted.Contended += int64(n) }) }
+func (h *health) lost()            { h.note(func() { h.counted.Lost++ }) }
 
 func (h *health) judged(v store.Verdict) {
 	h.note(func() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -464,4 +465,84 @@ func TestScenario86(t *testing.T) {
 	r.tick(x)
 	r.wantLedger("hourly")
 	r.want(2, "select count(*) from orrery.execution")
+}
+
+// reopen lets an execution that has ended go on, as its owner does.
+func (r *rig) reopen(name string) error {
+	r.t.Helper()
+	d, err := r.db.Execution(r.t.Context(), namespace, name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	at := slices.IndexFunc(r.held, func(h store.Held) bool { return h.Partition == d.Partition })
+	_, err = r.db.Commit(r.t.Context(), store.Batch{Fence: r.node.Fence, Items: []store.Item{{
+		Partition: d.Partition, Epoch: r.held[at].Epoch, Turn: &history.Turn{
+			Execution: d.ID, Seq: 3, At: history.TimeOf(r.time()), FirstEvent: 200, Reopened: true, Retakes: r.settles(name),
+			Events: []history.Event{{Type: history.EventRedriven, Scope: history.MainScope}},
+		},
+	}}})
+	return err
+}
+
+// TestRedrive: an execution that goes on after its end takes the key of its occurrence again in the same transaction, with the
+// token of its start. Where it cannot, nothing changes, and the error names it.
+func TestRedrive(t *testing.T) {
+	for _, x := range []struct {
+		name, policy string
+		before       func(r *rig, x *cron.Runner) // after the end
+		refused      bool
+	}{
+		{"the key is free", "skip", func(*rig, *cron.Runner) {}, false},
+		{"there is no key", "allow", func(r *rig, x *cron.Runner) { r.tickAt(x, "10:02:00") }, false},
+		{"another run holds the key", "skip", func(r *rig, x *cron.Runner) { r.tickAt(x, "10:02:00") }, true},
+		{"it was tried again", "skip", func(r *rig, x *cron.Runner) {
+			word := store.OperatorWord{Namespace: namespace, Schedule: "minutes", Occurrence: r.only("minutes").ID, By: "ann"}
+			if _, err := r.db.RetryOccurrence(t.Context(), word); err != nil {
+				t.Fatal(err)
+			}
+			r.tick(x)
+			r.end(failed, r.execution("minutes", "10:01:00")+"-r1")
+		}, true},
+		{"it is not kept any more", "skip", func(r *rig, x *cron.Runner) { r.exec("delete from orrery.occurrence") }, true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			r := newRig(t)
+			r.create("minutes", overlapping(workflow("0 1,2 10 * * *"), x.policy))
+			runner := r.runner(cron.Options{})
+			r.tickAt(runner, "10:01:00")
+			first := r.execution("minutes", "10:01:00")
+			o := r.only("minutes")
+			r.end(failed, first)
+			r.exec(`insert into orrery.dead_letter (occurrence, schedule, namespace, tries, reason)
+				select id, schedule, namespace, 1, 'no luck' from orrery.occurrence`)
+			x.before(r, runner)
+			ledger, held := r.ledger("minutes"), "select coalesce(sum(held), 0)::integer from orrery.singleton"
+			slots := r.count(held)
+			err := r.reopen(first)
+			if x.refused {
+				var no *store.CommitError
+				if !errors.As(err, &no) || no.Kind != store.KeyHeld {
+					t.Fatalf("it says %v", err)
+				}
+				if r.ledger("minutes") != ledger || r.count(held) != slots {
+					t.Errorf("the ledger was\n%s\nand is\n%s", ledger, r.ledger("minutes"))
+				}
+				r.want(0, "select count(*) from orrery.execution where name = $1 and status = 1", first)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := r.occurrences("minutes")[0]
+			if again.Status != "running" || again.Token != o.Token || again.Attempt != 1 || !again.LookAt.IsZero() {
+				t.Errorf("before its end it was %+v, and is %+v", o, again)
+			}
+			r.wantTraces(o.ID, "running")
+			r.want(0, "select count(*) from orrery.dead_letter")
+			if x.policy == "skip" {
+				slots++
+			}
+			r.want(slots, held)
+		})
+	}
 }

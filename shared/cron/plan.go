@@ -3,8 +3,10 @@ package cron
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/schedule"
 	"github.com/orrery-dev/orrery/shared/store"
 )
@@ -35,6 +37,7 @@ func (r *Runner) plan(ctx context.Context, due store.Due) (int, error) {
 	flush := func() error {
 		won, err := r.store.Plan(ctx, plans)
 		written += len(won)
+		r.health.misfired(skippedBy(plans, won))
 		plans, rows = plans[:0], 0
 		return err
 	}
@@ -59,6 +62,16 @@ func (r *Runner) plan(ctx context.Context, due store.Due) (int, error) {
 		err = flush()
 	}
 	return written, err
+}
+
+// skippedBy counts the instants that the plans which were written do not run.
+func skippedBy(plans []store.Planned, won []history.ScheduleID) (n int64) {
+	for _, p := range plans {
+		if slices.Contains(won, p.Schedule) {
+			n += p.Plan.Skipped.Count
+		}
+	}
+	return n
 }
 
 // planned plans one schedule.

@@ -62,7 +62,7 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(r.db.Close)
 	r.front = frontend.New(r.db, frontend.Options{})
 	document, _ := json.Marshal(waiting)
-	_, _, err = r.front.Publish(t.Context(), auth.Call{Namespace: "default"}, wire.PublishRequest{Name: "waiting", Document: document}, false)
+	_, _, err = r.front.Publish(t.Context(), caller, wire.PublishRequest{Name: "waiting", Document: document}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,38 +157,16 @@ func overlapping(d wire.ScheduleDefinition, policy string) wire.ScheduleDefiniti
 	return d
 }
 
-// define checks a definition and makes the row of it.
-func (r *rig) define(name string, w wire.ScheduleDefinition) (*cron.Definition, store.Schedule) {
-	r.t.Helper()
-	d, _, err := cron.Check(name, w, r.time(), 1<<18)
-	if err != nil {
-		r.t.Fatalf("%v %+v", err, err)
-	}
-	document, err := json.Marshal(w)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	s := store.Schedule{Namespace: namespace, Name: name, Title: name, Version: 1, State: store.ScheduleActive, Document: document}
-	d.Row(&s)
-	return d, s
-}
+// caller is whoever changes schedules.
+var caller = auth.Call{Namespace: "default"}
 
 // create makes a schedule.
 func (r *rig) create(name string, w wire.ScheduleDefinition) {
 	r.t.Helper()
-	d, s := r.define(name, w)
-	s.Cursor = schedule.Begin(r.time())
-	r.next(&s, d)
-	made, err := r.db.CreateSchedule(r.t.Context(), s, "test")
-	if err != nil || !made {
-		r.t.Fatalf("create %s: %v, %v", name, made, err)
+	w.ID = name
+	if _, created, err := r.front.CreateSchedule(r.t.Context(), caller, w); err != nil || !created {
+		r.t.Fatalf("create %s: %v, %+v", name, created, err)
 	}
-}
-
-// next says when the schedule is to be planned.
-func (r *rig) next(s *store.Schedule, d *cron.Definition) {
-	p := d.Schedule.Plan(s.Cursor, r.time(), schedule.Limits{Rows: 1})
-	s.Next, s.Wake, s.Zones = p.Next, p.Wake, p.Zones
 }
 
 func (r *rig) schedule(name string) (store.Schedule, *cron.Definition) {
@@ -207,47 +185,32 @@ func (r *rig) schedule(name string) (store.Schedule, *cron.Definition) {
 // replace gives a schedule another definition.
 func (r *rig) replace(name string, w wire.ScheduleDefinition) {
 	r.t.Helper()
-	before, old := r.schedule(name)
-	d, after := r.define(name, w)
-	planned := old.PlanUpTo(&before, r.time())
-	after.ID, after.Version = before.ID, before.Version+1
-	after.Cursor = schedule.Revise(planned.Plan.Cursor, old.Timing, d.Timing, r.time())
-	r.next(&after, d)
-	r.edit(store.ScheduleEdit{Before: before, After: after, Planned: &planned, Event: store.ScheduleEvent{Kind: "replaced"}})
+	_, err := r.front.ReplaceSchedule(r.t.Context(), caller, name, wire.ReplaceQuery{}, w)
+	r.changed(name, err)
 }
 
 func (r *rig) pause(name string) {
 	r.t.Helper()
-	before, d := r.schedule(name)
-	planned := d.PlanUpTo(&before, r.time())
-	after := before
-	after.State, after.PauseReason, after.Cursor = store.SchedulePaused, "by the test", planned.Plan.Cursor
-	after.Next, after.Wake = time.Time{}, time.Time{}
-	r.edit(store.ScheduleEdit{Before: before, After: after, Planned: &planned, Failures: true, Event: store.ScheduleEvent{Kind: "paused"}})
+	_, err := r.front.PauseSchedule(r.t.Context(), caller, name, wire.PauseRequest{Reason: "by the test"})
+	r.changed(name, err)
 }
 
 func (r *rig) resume(name string, how schedule.Resume) {
 	r.t.Helper()
-	before, d := r.schedule(name)
-	resumed := d.PlanResume(&before, r.time(), how)
-	after := before
-	after.State, after.PauseReason = store.ScheduleActive, ""
-	after.Next, after.Wake = resumed.Plan.Next, resumed.Plan.Wake
-	r.edit(store.ScheduleEdit{Before: before, After: after, Resumed: &resumed, Event: store.ScheduleEvent{Kind: "resumed"}})
+	_, err := r.front.ResumeSchedule(r.t.Context(), caller, name, wire.ResumeRequest{Instants: string(how)})
+	r.changed(name, err)
 }
 
 func (r *rig) archive(name string) {
 	r.t.Helper()
-	before, _ := r.schedule(name)
-	after := before
-	after.State, after.Next, after.Wake = store.ScheduleArchived, time.Time{}, time.Time{}
-	r.edit(store.ScheduleEdit{Before: before, After: after, Event: store.ScheduleEvent{Kind: "archived"}})
+	_, err := r.front.ArchiveSchedule(r.t.Context(), caller, name, wire.ArchiveRequest{})
+	r.changed(name, err)
 }
 
-func (r *rig) edit(e store.ScheduleEdit) {
+func (r *rig) changed(name string, err error) {
 	r.t.Helper()
-	if err := r.db.EditSchedule(r.t.Context(), e); err != nil {
-		r.t.Fatal(err)
+	if err != nil {
+		r.t.Fatalf("change %s: %+v", name, err)
 	}
 }
 

@@ -21,6 +21,7 @@ type metrics struct {
 	turns            telemetry.Counter
 	started          telemetry.Counter
 	ended            telemetry.Counters
+	occurrences      telemetry.Counters
 	dispatched       telemetry.Counters
 	lost             telemetry.Counters
 	loads            telemetry.Counters
@@ -74,6 +75,8 @@ func newMetrics(m *telemetry.Metrics) metrics {
 		turns:         m.Counter("orrery_node_turns_total", "turns committed"),
 		started:       m.Counter("orrery_node_executions_started_total", "executions started by this node, children included"),
 		ended:         m.Counters("orrery_node_executions_ended_total", "executions ended by this node", label("status", endedStatuses()...)),
+		occurrences: m.Counters("orrery_node_occurrences_ended_total",
+			"tries of schedules' occurrences whose executions this node has ended", label("status", endedStatuses()...)),
 		dispatched: m.Counters("orrery_node_tasks_dispatched_total",
 			"tasks of this node's executions that went to a worker: with the commit that made them, or claimed from the queue",
 			label("how", taskHandedOver, taskClaimed)),
@@ -149,6 +152,9 @@ func (m *metrics) turned(it *item) {
 	}
 	if it.Turn.End != nil {
 		m.ended.Of(it.Turn.End.Status.String()).Inc()
+		if it.Turn.Settles != 0 {
+			m.occurrences.Of(it.Turn.End.Status.String()).Inc()
+		}
 	}
 	dispatched := 0
 	for i := range it.Turn.Events {

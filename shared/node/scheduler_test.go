@@ -10,7 +10,6 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/cron"
 	"github.com/orrery-dev/orrery/shared/node"
-	"github.com/orrery-dev/orrery/shared/schedule"
 	"github.com/orrery-dev/orrery/shared/store"
 	"github.com/orrery-dev/orrery/shared/wire"
 )
@@ -54,24 +53,12 @@ func (s *system) soon(what string, holds func() bool) {
 	}
 }
 
-// schedule makes a schedule that has begun.
-func (s *system) schedule(db *store.Store, name string, w wire.ScheduleDefinition) {
+// schedule makes a schedule.
+func (s *system) schedule(p *process, name string, w wire.ScheduleDefinition) {
 	s.t.Helper()
-	now := time.Now()
-	d, _, err := cron.Check(name, w, now, 1<<18)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	document, err := json.Marshal(w)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	x := store.Schedule{Namespace: 1, Name: name, Title: name, State: store.ScheduleActive, Document: document, Cursor: schedule.Begin(now)}
-	d.Row(&x)
-	p := d.Schedule.Plan(x.Cursor, now, schedule.Limits{Rows: 1})
-	x.Next, x.Wake, x.Zones = p.Next, p.Wake, p.Zones
-	if _, err := db.CreateSchedule(s.t.Context(), x, "test"); err != nil {
-		s.t.Fatal(err)
+	w.ID = name
+	if _, _, err := p.CreateSchedule(s.t.Context(), caller, w); err != nil {
+		s.t.Fatalf("%+v", err)
 	}
 }
 
@@ -90,7 +77,7 @@ func TestBellsRunSchedules(t *testing.T) {
 	s, db, _ := scheduled(t)
 	p := s.run("a", rarely)
 	s.publish(p, "short", `{"StartAt":"Wait","States":{"Wait":{"Type":"Wait","Seconds":1,"End":true}}}`)
-	s.schedule(db, "short", wire.ScheduleDefinition{
+	s.schedule(p, "short", wire.ScheduleDefinition{
 		Specs: []string{yearly}, Target: wire.ScheduleTarget{Workflow: &wire.WorkflowTarget{Name: "short"}},
 	})
 	for range 2 {
@@ -116,7 +103,7 @@ func TestHeartbeatsRunSchedules(t *testing.T) {
 	s, db, _ := scheduled(t)
 	p := s.run("a")
 	s.publish(p, "short", `{"StartAt":"Pass","States":{"Pass":{"Type":"Pass","End":true}}}`)
-	s.schedule(db, "short", wire.ScheduleDefinition{
+	s.schedule(p, "short", wire.ScheduleDefinition{
 		Specs: []string{yearly}, Target: wire.ScheduleTarget{Workflow: &wire.WorkflowTarget{Name: "short"}},
 	})
 	s.trigger(db, "short")
@@ -132,7 +119,7 @@ func TestHeartbeatsRunSchedules(t *testing.T) {
 func TestCleanStopEndsRuns(t *testing.T) {
 	s, db, outside := scheduled(t)
 	a := s.run("a")
-	s.schedule(db, "call", wire.ScheduleDefinition{
+	s.schedule(a, "call", wire.ScheduleDefinition{
 		Specs: []string{yearly}, Target: wire.ScheduleTarget{HTTP: &wire.HTTPTarget{URL: "http://outside/"}},
 	})
 	s.trigger(db, "call")
@@ -157,7 +144,7 @@ func TestRedriveTakesTheKey(t *testing.T) {
 	s, db, _ := scheduled(t)
 	p := s.run("a")
 	s.publish(p, "signal", `{"StartAt":"S","States":{"S":{"Type":"Task","Resource":"signal:go","End":true}}}`)
-	s.schedule(db, "signal", wire.ScheduleDefinition{
+	s.schedule(p, "signal", wire.ScheduleDefinition{
 		Specs: []string{yearly}, Target: wire.ScheduleTarget{Workflow: &wire.WorkflowTarget{Name: "signal"}},
 	})
 	next := func() (name string) {
@@ -202,6 +189,41 @@ func TestRedriveTakesTheKey(t *testing.T) {
 	s.await("its end", func() bool { return s.count(`select count(*) from orrery.occurrence where status = 'completed'`) == 1 })
 	if s.count(held) != 0 || s.count(`select count(*) from orrery.trace where status = 'completed'`) != 1 {
 		t.Error("the key is held still")
+	}
+	s.checkHistories()
+}
+
+// TestTerminateOtherEndsTheFamily: the run that is replaced ends at once with the children that it waits for, and the new one
+// starts after its end.
+func TestTerminateOtherEndsTheFamily(t *testing.T) {
+	s, db, _ := scheduled(t)
+	p := s.run("a")
+	s.publish(p, "asks", asks)
+	s.publish(p, "family", `{"StartAt":"Ask","States":{"Ask":{"Type":"Task","Resource":"workflow:asks","End":true}},
+		"Cleanup":{"StartAt":"Tidy","States":{"Tidy":{"Type":"Task","Resource":"signal:never","End":true}}}}`)
+	s.schedule(p, "family", wire.ScheduleDefinition{
+		Specs: []string{yearly}, Target: wire.ScheduleTarget{Workflow: &wire.WorkflowTarget{Name: "family"}},
+		Overlap: &wire.ScheduleOverlap{Policy: "terminate_other"},
+	})
+	both := `select count(*) from orrery.execution where status = 1`
+	trigger := func() {
+		t.Helper()
+		outcome, _, err := db.Trigger(t.Context(), store.Trigger{Namespace: 1, Schedule: "family", Own: store.OverlapTerminateOther})
+		if err != nil || outcome != store.TriggerCreated {
+			t.Fatalf("trigger: %s, %v", outcome, err)
+		}
+	}
+	trigger()
+	s.await("parent and child", func() bool { return s.count(both) == 2 })
+	trigger()
+	s.await("the end of both, and parent and child anew", func() bool {
+		return s.count(`select count(*) from orrery.execution where status = 5`) == 2 && s.count(both) == 2
+	})
+	if n := s.count(`select count(*) from orrery.occurrence where status = 'cancelled'`); n != 1 {
+		t.Errorf("%d occurrences are cancelled, want 1", n)
+	}
+	if n := s.count(`select count(*) from orrery.trace a join orrery.trace b on a.occurrence < b.occurrence where b.started_at < a.ended_at`); n != 0 {
+		t.Error("the runs overlap")
 	}
 	s.checkHistories()
 }

@@ -353,12 +353,13 @@ type CronDepths struct {
 	Due         int64         // occurrences that may start, and leases that are over
 	OldestAge   time.Duration // of the oldest of them
 	Buffered    int64         // occurrences that wait for their keys
+	Pending     int64         // occurrences that have not started, without those
 	DeadLetters int64
 }
 
 // CronDepths counts what waits.
 func (s *Store) CronDepths(ctx context.Context) (CronDepths, error) {
-	type row struct{ Due, OldestAge, Buffered, DeadLetters int64 }
+	type row struct{ Due, OldestAge, Buffered, Pending, DeadLetters int64 }
 	r, err := one[row](ctx, s, "read the depths of schedules", cronDepthsSQL, args{"window": listWindow, "now": s.now()})
-	return CronDepths{r.Due, milliseconds(r.OldestAge), r.Buffered, r.DeadLetters}, err
+	return CronDepths{r.Due, milliseconds(r.OldestAge), r.Buffered, r.Pending, r.DeadLetters}, err
 }

@@ -135,6 +135,8 @@ type SchedulerHealth struct {
 	Buffered  int64 `json:"buffered"`
 	Skipped   int64 `json:"skipped"`
 	Overrun   int64 `json:"overrun"`
+	// Misfired are instants that nobody planned in time and that do not run.
+	Misfired int64 `json:"misfired"`
 	// Lost are runs whose end does not count, because their lease was over.
 	Lost            int64 `json:"lost"`
 	RenewalFailures int64 `json:"renewal_failures"`
