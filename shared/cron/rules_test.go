@@ -450,11 +450,13 @@ func TestWhatTheWorkGets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			d := direct("0 1 10 * * *")
-			d.Target, d.Input = x.target, json.RawMessage(input)
+			d.Target, d.Input, d.TimeoutMS = x.target, json.RawMessage(input), 10_000
 			r.create("job", d)
 			a := &asked{make(chan request, 1), x.status, x.answer}
 			r.at("10:01:00")
-			r.tick(r.runner(cron.Options{HTTP: a, Lambda: a}))
+			if c := r.tick(r.runner(cron.Options{HTTP: a, Lambda: a})); c.Started != 1 {
+				t.Fatalf("the tick did %+v", c)
+			}
 			got, o := <-a.requests, r.only("job")
 			if got.what != x.want || got.payload != x.body {
 				t.Errorf("asked %s with %s, want %s with %s", got.what, got.payload, x.want, x.body)
