@@ -29,7 +29,9 @@ type Preview struct {
 // MaxPreview is the most that a preview shows.
 const MaxPreview = 1000
 
-// Preview shows the first n instants after an instant, at most MaxPreview.
+// Preview shows the first n instants after an instant, at most MaxPreview. There
+// are fewer where one search does not find so many, because exclusions leave
+// next to nothing of an interval.
 func (s *Schedule) Preview(after time.Time, n int) []Preview {
 	from := after.Unix() + 1
 	var out []Preview
