@@ -4,9 +4,17 @@
 PACKAGES := postgresql pgbouncer python3 nodejs gcc libc6-dev
 
 # Packages whose tests run under the race detector, which makes them several
-# times slower: those with goroutines. All others run without.
-RACE := ./shared/...
-PLAIN = $(filter-out $(shell go list $(RACE)),$(shell go list ./...))
+# times slower: those with goroutines of their own. The pure ones, and what
+# starts whole processes, run without.
+PURE := builtin config decide expr history schedule trial wire
+RACE = $(filter-out $(addsuffix /shared,$(MODULE)) $(PURE:%=$(MODULE)/shared/%),$(shell go list ./shared/...))
+PLAIN = $(filter-out $(RACE),$(shell go list ./...))
+MODULE = github.com/orrery-dev/orrery
+
+# Tests mostly wait, for processes and for time: three packages run at once
+# also on two cores. go vet runs once, over everything, and symbols for
+# debuggers are left out.
+TESTFLAGS = -timeout $(TIMEOUT) -p 3 -vet off -ldflags=-w
 
 # Longest run of one package's tests, and time per fuzz target.
 TIMEOUT := 10m
@@ -26,8 +34,8 @@ demo: ## 200 orders through the whole system, with a node killed on the way (RIE
 test: ## all tests, and 5 s of each fuzz target
 	@bash local/setup.sh $(PACKAGES)
 	go vet ./...
-	go test -timeout $(TIMEOUT) -race $(RACE)
-	go test -timeout $(TIMEOUT) $(PLAIN)
+	go test $(TESTFLAGS) -race $(RACE)
+	go test $(TESTFLAGS) $(PLAIN)
 	go test -count 1 -v -run TestRecordings ./local/conformance
 	bash local/fuzz.sh $(FUZZTIME)
 

@@ -1,12 +1,15 @@
 #!/bin/bash
-# Runs every fuzz target of the module in turn, each for the time given:
+# Runs every fuzz target of the module for the time given, two targets at a
+# time, each on one core:
 #
 #	local/fuzz.sh 5s
 #
-# It stops at the first target that fails; go leaves the input that failed
-# in the package's testdata/fuzz, where go test finds it from then on.
+# It ends with an error when a target failed; the input that failed is in the
+# package's testdata/fuzz then, where go test finds it from then on.
 set -euo pipefail
 time=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
 
 # late OUTPUT: did go take the end of the time for a failure of the target?
 # Go before 1.27 does now and then on a busy machine (go.dev/issue/75804). A
@@ -15,26 +18,32 @@ late() {
 	grep -qx '    context deadline exceeded' <<<"$1" && ! grep -q 'Failing input\|failure while testing' <<<"$1"
 }
 
-# fuzz FOLDER TARGET
+# fuzz BINARY PACKAGE TARGET
 fuzz() {
 	local output
-	if output=$(go test -run '^$' -fuzz "^$2\$" -fuzztime "$time" "$1" 2>&1); then
-		tail -n 1 <<<"$output"
+	if output=$(cd "$2" && "$1" -test.run '^$' -test.fuzz "^$3\$" -test.fuzztime "$time" -test.parallel 1 \
+		-test.fuzzcachedir "$cache/${2#./}" 2>&1); then
+		echo "fuzz $2 $3: $(grep '^fuzz:' <<<"$output" | tail -n 1)"
 	elif late "$output"; then
-		echo "ok, ended late"
+		echo "fuzz $2 $3: ok, ended late"
 	else
-		printf '%s\n' "$output"
+		printf '%s\n' "$output" "fuzz $2 $3: failed"
 		return 1
 	fi
 }
 
-# The files are searched first, as go test -list builds every test that it
-# is asked about.
-mapfile -t folders < <(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r dirname | sort -u)
-for folder in "${folders[@]}"; do
-	list=$(go test -list '^Fuzz' "$folder")
-	for target in $(grep '^Fuzz' <<<"$list"); do
-		echo "fuzz $folder $target"
-		fuzz "$folder" "$target"
+export time folder
+cache=$(go env GOCACHE)/fuzz/$(go list -m)
+export cache
+export -f fuzz late
+
+# Each package is built once, with the instructions that tell the fuzzer what
+# an input has reached.
+grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r dirname | sort -u | while read -r package; do
+	binary=$folder/$(tr / _ <<<"${package#./}")
+	go test -c -vet=off -fuzz . -o "$binary" "$package" >&2
+	grep -ho '^func Fuzz[A-Za-z0-9_]*' "$package"/*_test.go | while read -r _ target; do
+		printf '%s\0%s\0%s\0' "$binary" "$package" "$target"
 	done
-done
+done >"$folder/targets"
+xargs -0 -n 3 -P 2 bash -c 'fuzz "$@"' fuzz <"$folder/targets"

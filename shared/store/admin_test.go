@@ -10,6 +10,7 @@ import (
 )
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	got, err := w.fn.Settings(ctx(t))
 	if err != nil || got.Partitions != 256 || len(got.MACKey) != 32 || got.Behaviour != 1 || got.Now == 0 {
@@ -24,6 +25,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestMakePartitions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, want := range []int{4, 0} { // two more days, of history and of snapshots
 		if made, err := w.fn.MakePartitions(ctx(t), 6); err != nil || made != want {
@@ -43,6 +45,7 @@ func TestMakePartitions(t *testing.T) {
 }
 
 func TestClean(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	w.join("idle", 0, 0)

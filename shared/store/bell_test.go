@@ -56,6 +56,7 @@ func (l *listener) want(what string, want ...store.Bell) {
 
 // TestBellsOfCommits: who waits is rung after a commit, and nobody else.
 func TestBellsOfCommits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	owner, waiter := w.join("owner", 2, 0), w.join("waiter", 0, 0)
 	s := w.session("w1")
@@ -95,6 +96,7 @@ func TestBellsOfCommits(t *testing.T) {
 
 // TestBellsOfOwners: an owner is rung for what others leave it.
 func TestBellsOfOwners(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	owner, other := w.join("owner", 2, 0), w.join("other", 0, 0)
 	s := w.session("w1")

@@ -26,6 +26,7 @@ func tells(e *execution) func(*history.Turn) {
 }
 
 func TestCommitStartsChildren(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 2, 0)
 	one, two, plain := w.start("one", 0), w.start("two", 1), w.start("plain", 1)
@@ -45,6 +46,7 @@ func TestCommitStartsChildren(t *testing.T) {
 
 // TestChildLosesItsName: nothing is written of a turn whose child has a name that is taken, and the others go on.
 func TestChildLosesItsName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	one, two := w.start("one", 0), w.start("two", 0)
@@ -58,6 +60,7 @@ func TestChildLosesItsName(t *testing.T) {
 }
 
 func TestEndOfAChildIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 2, 0)
 	parent, child := w.start("parent", 0), w.start("child", 1)
@@ -95,6 +98,7 @@ func TestEndOfAChildIsTold(t *testing.T) {
 }
 
 func TestChildrenAreStopped(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 2, 0)
 	parent, runs, ended := w.start("parent", 0), w.start("runs", 1), w.start("ended", 1)
@@ -114,6 +118,7 @@ func TestChildrenAreStopped(t *testing.T) {
 
 // TestFamilyIsLocked: who cannot be told now, because it is about to end, makes the teller wait for the next batch.
 func TestFamilyIsLocked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	parent, child, other := w.start("parent", 0), w.start("child", 0), w.start("other", 0)
@@ -156,6 +161,7 @@ func TestFamilyIsLocked(t *testing.T) {
 }
 
 func TestTurnThatReopens(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e := w.start("e", 0)

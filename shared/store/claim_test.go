@@ -20,6 +20,7 @@ func units(tasks []store.Claimed) []string {
 }
 
 func TestClaimOrderAndAssignment(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.session("w1")
 	offers := []history.Offer{offer("old", 1, 0), offer("urgent", 1, 0), offer("python", 1, 0), offer("other", 1, 0), offer("go", 1, 0), offer("lazy", 1, 0)}
@@ -55,6 +56,7 @@ func TestClaimOrderAndAssignment(t *testing.T) {
 
 // TestClaimRecall: a poll whose answer was lost gets it again, and nothing more.
 func TestClaimRecall(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.session("w1")
 	e := w.start("one", 0, offer("A", 1, 0), offer("B", 1, 0), offer("C", 1, 0))
@@ -83,6 +85,7 @@ func TestClaimRecall(t *testing.T) {
 
 // TestClaimForManyPolls deals one round trip's rows to polls of different contracts.
 func TestClaimForManyPolls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	a, b, c := w.session("a"), w.session("b"), w.session("c")
@@ -135,6 +138,7 @@ func TestClaimForManyPolls(t *testing.T) {
 
 // TestClaimersAtOnce: no row is handed out twice, and none is left.
 func TestClaimersAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const rows = 400
 	var offers []history.Offer
@@ -178,6 +182,7 @@ func TestClaimersAtOnce(t *testing.T) {
 
 // TestClaimSeesWhatOthersHold: rows that another claimer has locked are passed over, and told as more.
 func TestClaimSeesWhatOthersHold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.session("w1")
 	w.start("one", 0, offer("A", 1, 0), offer("B", 1, 0))
@@ -201,6 +206,7 @@ func TestClaimSeesWhatOthersHold(t *testing.T) {
 
 // TestClaimFlag: the flag is there before the look, and outlives nothing that it stands for.
 func TestClaimFlag(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 0, 0)
 	s := w.session("w1")

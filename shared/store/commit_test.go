@@ -15,6 +15,7 @@ import (
 // TestCommitWritesEverything drives one execution from its start by a node over a hand-over, a snapshot and a signal to its end,
 // and looks at what each commit has left.
 func TestCommitWritesEverything(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 4, 0)
 	s := w.session("w1")
@@ -84,6 +85,7 @@ func TestCommitWritesEverything(t *testing.T) {
 
 // TestCommitCounts holds a commit to one round trip, and to the statements that have something to do.
 func TestCommitCounts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 256, 0)
 	var all []*execution
@@ -122,6 +124,7 @@ func TestCommitCounts(t *testing.T) {
 }
 
 func TestCommitNamesStaleExecutions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 4, 0)
 	good, late, twice := w.start("good", 0), w.start("late", 1), w.start("twice", 2)
@@ -138,6 +141,7 @@ func TestCommitNamesStaleExecutions(t *testing.T) {
 }
 
 func TestCommitWithoutEventsWritesNoTurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e := w.start("one", 0, offer("A", 1, 0))
@@ -151,6 +155,7 @@ func TestCommitWithoutEventsWritesNoTurn(t *testing.T) {
 }
 
 func TestCommitRefusesInboxEntriesThatAreGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 2, 0)
 	s := w.session("w1")
@@ -172,6 +177,7 @@ func TestCommitRefusesInboxEntriesThatAreGone(t *testing.T) {
 
 // TestReportComesBeforeWithdrawal: a report that was acknowledged is never lost to a later decision (I6).
 func TestReportComesBeforeWithdrawal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 2, 0)
 	s := w.session("w1")
@@ -202,6 +208,7 @@ func TestReportComesBeforeWithdrawal(t *testing.T) {
 }
 
 func TestQueueTimeoutWithdrawsQueuedRowsOnly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	s := w.session("w1")
@@ -217,6 +224,7 @@ func TestQueueTimeoutWithdrawsQueuedRowsOnly(t *testing.T) {
 }
 
 func TestSettle(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	s := w.session("w1")
@@ -261,6 +269,7 @@ func TestSettle(t *testing.T) {
 }
 
 func TestCommitSkipsLockedRows(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 3, 0)
 	ends, settles, free := w.start("ends", 0), w.start("settles", 1, offer("A", 1, 0)), w.start("free", 2)
@@ -302,6 +311,7 @@ func TestCommitSkipsLockedRows(t *testing.T) {
 
 // TestCommitOfPoison: a value that the database refuses is told apart from everything else, and leaves nothing.
 func TestCommitOfPoison(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 2, 0)
 	good, bad := w.start("good", 0), w.start("bad", 1)
@@ -317,6 +327,7 @@ func TestCommitOfPoison(t *testing.T) {
 }
 
 func TestBlock(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e := w.start("e", 0, offer("A", 1, 0))

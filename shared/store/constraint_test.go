@@ -9,6 +9,7 @@ import (
 
 // TestWrongRowsAreRefused tries rows that no code should write.
 func TestWrongRowsAreRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.join("n1", 1, 0)
 	s := w.session("w1")

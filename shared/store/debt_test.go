@@ -35,6 +35,7 @@ func (e *execution) pay(n *node, owed ...store.HandOut) store.Item {
 }
 
 func TestDebtIsNotedAndPaid(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 2, 0)
 	s := w.session("w1")
@@ -73,6 +74,7 @@ func TestDebtIsNotedAndPaid(t *testing.T) {
 
 // TestHeirWritesRows: who pays what another has handed over knows neither the turn nor the poll.
 func TestHeirWritesRows(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	s := w.session("w1")
@@ -100,6 +102,7 @@ func (w *world) recall(s store.Session, id string) []store.Claimed {
 
 // TestDebtsAreInherited: what is owed goes with the partition, whoever moves it.
 func TestDebtsAreInherited(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	a := w.join("a", 3, 0)
 	zero, _ := w.owing(a, "zero", 0)
@@ -170,6 +173,7 @@ func (w *world) wantDebts(n *node, from history.FenceNumber, want ...*execution)
 }
 
 func TestReportOfAnAttemptWithoutRow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	s := w.session("w1")
@@ -217,6 +221,7 @@ func TestReportOfAnAttemptWithoutRow(t *testing.T) {
 
 // TestWithdrawnWithoutRow: the row that the owner writes first stops a report, and tells the worker.
 func TestWithdrawnWithoutRow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	s := w.session("w1")
@@ -242,6 +247,7 @@ func TestWithdrawnWithoutRow(t *testing.T) {
 
 // TestUncertainWithoutRow enters what the worker does not know; the owner gives the hand-out up.
 func TestUncertainWithoutRow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	s := w.session("w1")
@@ -261,6 +267,7 @@ func TestUncertainWithoutRow(t *testing.T) {
 
 // TestHeldWithoutRow: a heartbeat lists what was handed over; it is held as long as its execution runs.
 func TestHeldWithoutRow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	s := w.session("w1")

@@ -107,6 +107,7 @@ const (
 // TestPlans holds the hot statements to their indexes, planned with their arguments (as functions send them) and without
 // (as nodes do, whose prepared statements have generic plans).
 func TestPlans(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	files := statementFiles(t)
 	tests := []struct {
@@ -298,6 +299,7 @@ func (w *world) claimBuffers(own map[string]string) int {
 // TestClaimCost counts pages: of a claim behind a backlog of other contracts, and of a claim in whose queue a long transaction
 // keeps dead rows.
 func TestClaimCost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	queue := func(contract string, from, n int) {
 		w.exec(`insert into orrery.task (execution, partition, namespace, unit, attempt, offer, task, version, idempotency_key, input)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestJoin(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.join("n1", 2, 0)
 	join := store.JoinRequest{Node: "n1", Address: "http://n1", Behaviour: 1, Timeout: nodeTimeout}
@@ -44,6 +45,7 @@ func TestJoin(t *testing.T) {
 }
 
 func TestHeartbeat(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n1, n2 := w.join("n1", 2, 0), w.join("n2", 0, 0)
 	s := w.session("w1")
@@ -103,6 +105,7 @@ func TestHeartbeat(t *testing.T) {
 }
 
 func TestTake(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n1, n2, n3 := w.join("n1", 4, 0), w.join("n2", 0, 0), w.join("n3", 0, 0)
 	e := w.start("e", 0)
@@ -160,6 +163,7 @@ func TestTake(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n1, n2, gone := w.join("n1", 4, 0), w.join("n2", 0, 0), w.join("n3", 0, 0)
 	if err := w.db.Leave(ctx(t), gone.Fence); err != nil {
@@ -317,6 +321,7 @@ func TestUnknownOutcome(t *testing.T) {
 
 // TestRetryAfterFailedCommit: the connection of a failed commit serves again.
 func TestRetryAfterFailedCommit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e := w.start("e", 0)

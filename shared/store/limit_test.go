@@ -28,6 +28,7 @@ func (w *world) through() *pgserver.Proxy {
 // TestSilentDatabase: a server that falls silent with its connections open holds nobody up for ever. A write may have
 // happened, a read may be made again; what comes later goes over new connections.
 func TestSilentDatabase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e := w.start("e", 0)
@@ -68,6 +69,7 @@ func TestSilentDatabase(t *testing.T) {
 
 // TestExhaustedPool: who finds no free connection is told to come again, and nothing was sent for him.
 func TestExhaustedPool(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e, f := w.start("e", 0), w.start("f", 0)

@@ -15,6 +15,7 @@ import (
 // TestCrossingOperationsDoNotDeadlock runs everything that locks rows at once, over the same few executions, with arrays in any
 // order (I12). The database counts deadlocks; nobody may see one, whatever else comes in between.
 func TestCrossingOperationsDoNotDeadlock(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 4, 0)
 	const executions, units, rounds = 6, 4, 40

@@ -21,6 +21,7 @@ func seqs(rows []store.Row) []int {
 }
 
 func TestLoad(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 2, 0)
 	e, f := w.start("e", 0), w.start("f", 1)
@@ -53,6 +54,7 @@ func TestLoad(t *testing.T) {
 }
 
 func TestHistoryPages(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e := w.start("e", 0)
@@ -78,6 +80,7 @@ func TestHistoryPages(t *testing.T) {
 }
 
 func TestExecutionDetail(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e := w.start("e", 0)
@@ -103,6 +106,7 @@ func names(p store.ExecutionPage) string {
 }
 
 func TestExecutionList(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	var all []*execution
@@ -158,6 +162,7 @@ func TestExecutionList(t *testing.T) {
 }
 
 func TestWhatTheClusterShows(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 3, 0)
 	s := w.session("w1")
@@ -188,6 +193,7 @@ func TestWhatTheClusterShows(t *testing.T) {
 }
 
 func TestDefinitions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	hash := func(c string) string { return strings.Repeat(c, 64) }
 	publish := func(name string, version int, h string) (store.Definition, bool, error) {
@@ -250,6 +256,7 @@ func TestDefinitions(t *testing.T) {
 }
 
 func TestPublishAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	created := make(chan bool, 8)
 	for range 8 {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestReportOutcomes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	a, b := w.session("a"), w.session("b")
@@ -83,6 +84,7 @@ func TestReportOutcomes(t *testing.T) {
 }
 
 func TestReportsOfOneCall(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.session("a")
 	e, f := w.start("e", 0, offer("A", 1, 0), offer("B", 1, 0)), w.start("f", 7, offer("A", 1, 0))
@@ -101,6 +103,7 @@ func TestReportsOfOneCall(t *testing.T) {
 
 // TestOneReportIsFirst: of many tokens of one attempt that report at once, one is accepted.
 func TestOneReportIsFirst(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.session("a")
 	e := w.start("e", 0, offer("A", 1, 0))
@@ -124,6 +127,7 @@ func TestOneReportIsFirst(t *testing.T) {
 // TestInsertAgainstEnd: an entry is either before the end, and then answered by it, or it is not there. Both orders, with
 // the first transaction open before its COMMIT.
 func TestInsertAgainstEnd(t *testing.T) {
+	t.Parallel()
 	signal := store.Message{Namespace: namespace, Name: "e", Command: history.Command{Kind: history.KindSignal, Signal: "go", Output: []byte("1")}}
 	t.Run("insert first", func(t *testing.T) {
 		w := newWorld(t)
@@ -195,6 +199,7 @@ func TestInsertAgainstEnd(t *testing.T) {
 
 // TestWithdrawalAgainstReport: a report that is under way when its unit is withdrawn is either applied first or stale.
 func TestWithdrawalAgainstReport(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	s := w.session("a")

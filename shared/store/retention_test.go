@@ -26,6 +26,7 @@ func (w *world) longAgo(e *execution, days int) time.Time {
 // TestRetention: what has ended long enough ago is gone for whoever asks, at once; its history goes with its day; what runs
 // from that day goes on.
 func TestRetention(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n", 2, 0)
 	runs, ended, recent := w.start("runs", 0), w.start("ended", 0), w.start("recent", 1)
@@ -88,6 +89,7 @@ func TestRetention(t *testing.T) {
 // TestKeptDayWaitsForTurns: an execution whose turn is being written is not moved under it, and the turn lands where its
 // history is.
 func TestKeptDayWaitsForTurns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n", 1, 0)
 	e := w.start("e", 0)

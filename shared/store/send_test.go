@@ -10,6 +10,7 @@ import (
 )
 
 func TestSendOutcomes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	w.start("runs", 0)
@@ -48,6 +49,7 @@ func TestSendOutcomes(t *testing.T) {
 }
 
 func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	e := w.start("e", 0)
@@ -92,6 +94,7 @@ func TestIdempotencyKey(t *testing.T) {
 }
 
 func TestSameKeyAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start("e", 0)
 	var mu sync.Mutex

@@ -12,6 +12,7 @@ import (
 )
 
 func TestSessionLife(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.session("w1")
 	got, err := w.fn.Session(ctx(t), s.ID)
@@ -71,6 +72,7 @@ func held(c store.Claimed) store.HeldTask {
 }
 
 func TestClaimMissedInTwoBeatsIsLost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.join("n1", 1, 0)
 	b := &beats{w: w, s: w.session("w1")}
@@ -104,6 +106,7 @@ func TestClaimMissedInTwoBeatsIsLost(t *testing.T) {
 }
 
 func TestCancelNotice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 1, 0)
 	b := &beats{w: w, s: w.session("w1")}
@@ -130,6 +133,7 @@ func TestCancelNotice(t *testing.T) {
 }
 
 func TestProgressIsToldWhenItChanges(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	b := &beats{w: w, s: w.session("w1")}
 	w.start("e", 0, offer("A", 1, 0))
@@ -158,6 +162,7 @@ func TestProgressIsToldWhenItChanges(t *testing.T) {
 }
 
 func TestDeregisterGivesBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.session("w1")
 	w.start("e", 0, offer("A", 1, 0), offer("B", 1, 0))
@@ -187,6 +192,7 @@ func TestDeregisterGivesBack(t *testing.T) {
 }
 
 func TestLostClaims(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	dead, left := w.join("dead", 2, 0), w.join("left", 0, 0)
 	quiet, alive := w.session("quiet"), w.session("alive")
@@ -237,6 +243,7 @@ func TestLostClaims(t *testing.T) {
 
 // TestClaimIsContact: a session that was silent claims again, and has its claim also before its contact is written.
 func TestClaimIsContact(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.session("back")
 	w.start("e", 0, offer("Q", 1, 0))

@@ -8,6 +8,7 @@ import (
 )
 
 func TestStartIsOneRoundTrip(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start("prepared", 0, offer("A", 1, 0))
 	if _, err := w.db.Start(ctx(t), w.first("also prepared", 0, offer("A", 1, 0))); err != nil {
@@ -28,6 +29,7 @@ func TestStartIsOneRoundTrip(t *testing.T) {
 }
 
 func TestStartLosesItsName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	n := w.join("n1", 2, 0)
 	e := w.start("one", 0, offer("A", 1, 0))
@@ -54,6 +56,7 @@ func TestStartLosesItsName(t *testing.T) {
 }
 
 func TestStartsAtOnceLeaveOne(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	results := make(chan store.Started)
 	for range 8 {
@@ -81,6 +84,7 @@ func TestStartsAtOnceLeaveOne(t *testing.T) {
 }
 
 func TestStartThatEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	it := w.first("one", 0)
 	end(it.Turn)

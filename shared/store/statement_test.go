@@ -65,6 +65,7 @@ func numbered(t testing.TB, sql string) string {
 }
 
 func TestStatementsPrepare(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	conn, err := w.pool.Acquire(ctx(t))
 	if err != nil {
@@ -135,6 +136,7 @@ func (p *preparing) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepare
 
 // TestFunctionsPrepareNothing drives what functions do and sees no named statement.
 func TestFunctionsPrepareNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	seen := &preparing{}
 	w.fn = w.open(store.Options{MaxConns: 1, Tracer: seen})

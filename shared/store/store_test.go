@@ -40,6 +40,7 @@ func TestNobodyThere(t *testing.T) {
 }
 
 func TestRefusedValue(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	poison := offer("A", 1, 0)
 	poison.Task.Input = []byte("\xff")
@@ -52,6 +53,7 @@ func TestRefusedValue(t *testing.T) {
 // TestMarksOnTheDatabase claims with a clock that jumps: a row whose insert was open for long, and whose number is below the
 // mark, is found by the next look that ignores the marks.
 func TestMarksOnTheDatabase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	now := time.Unix(1_900_000_000, 0)
 	db := w.open(store.Options{Direct: true, Now: func() time.Time { return now }})
