@@ -137,6 +137,20 @@ create table orrery.alias (
         cardinality(versions) between 1 and 10 and cardinality(versions) = cardinality(weights) and 0 <= all (weights))
 );
 
+-- One row per version of a contract that was registered. Its schemas never change: another row takes its place only after
+-- it was deleted. They are JSON.
+create table orrery.contract (
+    namespace     integer not null references orrery.namespace (id),
+    task          text not null check (length(task) between 1 and 256),
+    version       integer not null check (version >= 1),
+    hash          text not null check (length(hash) = 64),
+    input         text,
+    output        text,
+    registered_at timestamptz not null default now(),
+    primary key (namespace, task, version),
+    constraint contract_schemas check (input is not null or output is not null)
+);
+
 -- Executions and what they leave behind.
 --
 -- No foreign keys here: each would lock its parent's row at every insert and write that to the log. What they would

@@ -89,7 +89,7 @@ func (c *cli) root() *cobra.Command {
 	flags.StringVar(&c.client.Namespace, "namespace", os.Getenv("ORRERY_NAMESPACE"), "namespace (ORRERY_NAMESPACE)")
 	flags.BoolVar(&c.json, "json", false, "print the API's answer as JSON")
 	root.AddCommand(
-		c.publish(), c.workflows(), c.aliases(),
+		c.publish(), c.workflows(), c.aliases(), c.contracts(),
 		c.start(), c.list(), c.show(), c.history(), c.wait(), c.signal(), c.cancel(), c.redrive(), c.resolve(),
 		c.nodes(), c.workers(), c.queues(), c.attention(), c.schedules(), c.version(),
 		c.validate(), c.testState(), c.run(), c.replay(),

@@ -95,11 +95,29 @@ func TestCommandsAgainstAServer(t *testing.T) {
 	c.people(0, []string{`WORKFLOW +VERSION +PUBLISHED +HASH`, `greetings +1 .*`}, "workflows")
 	c.starts()
 	c.names()
+	c.agrees()
 	c.works(s.URL)
 	c.attends(s.URL)
 	c.operates()
 	c.schedules()
 	c.refuses()
+}
+
+// agrees registers a contract, from YAML and from JSON, and takes it away.
+func (c console) agrees() {
+	c.t.Helper()
+	for i, want := range []string{"registered", "unchanged"} {
+		in := []string{"type: object\nrequired: [to]\n", `{"required": ["to"], "type": "object"}`}[i]
+		if got, status := c.run(in, "contracts", "set", "greet@2", "--input", "-"); status != 0 || !strings.HasPrefix(got, "greet@2  "+want+"  ") {
+			c.t.Errorf("contracts set: status %d: %s", status, got)
+		}
+	}
+	c.people(0, []string{`CONTRACT +REGISTERED +HASH`, `greet@2 +.*`}, "contracts", "list")
+	c.people(0, []string{`contract +greet@2`, `input +\{"type":"object","required":\["to"\]\}`}, "contracts", "show", "greet@2")
+	c.people(1, []string{`.*VERSION_EXISTS.*`}, "contracts", "set", "greet@2", "--output", "testdata/schema.json")
+	c.people(2, []string{`.*"greet@x" is not TASK@VERSION.*`}, "contracts", "show", "greet@x")
+	c.people(1, []string{`.*CONTRACT_NOT_FOUND.*`}, "contracts", "show", "greet")
+	c.people(0, []string{`greet@2 +deleted`}, "contracts", "delete", "greet@2")
 }
 
 // starts leaves the execution "one" waiting for its signal, and "two" cancelled.

@@ -42,7 +42,7 @@ type Executions interface {
 	Resolve(ctx context.Context, c auth.Call, id string, q wire.ResolveRequest) (wire.ResolveResponse, error)
 }
 
-// Workflows serves /v1/workflows/...
+// Workflows serves /v1/workflows/... and /v1/contracts/...
 type Workflows interface {
 	// Publish tells by created whether the version is new.
 	Publish(ctx context.Context, c auth.Call, q wire.PublishRequest, dryRun bool) (w wire.Workflow, created bool, err error)
@@ -54,6 +54,11 @@ type Workflows interface {
 	ListAliases(ctx context.Context, c auth.Call, workflow string) (wire.AliasList, error)
 	GetAlias(ctx context.Context, c auth.Call, workflow, alias string) (wire.Alias, error)
 	DeleteAlias(ctx context.Context, c auth.Call, workflow, alias string) (wire.Alias, error)
+	// SetContract tells by created whether the version of the contract is new.
+	SetContract(ctx context.Context, c auth.Call, of wire.Contract, q wire.ContractRequest) (a wire.ContractSchemas, created bool, err error)
+	ListContracts(ctx context.Context, c auth.Call) (wire.ContractList, error)
+	GetContract(ctx context.Context, c auth.Call, of wire.Contract) (wire.ContractSchemas, error)
+	DeleteContract(ctx context.Context, c auth.Call, of wire.Contract) (wire.ContractSchemas, error)
 }
 
 // Schedules serves /v1/schedules/... What changes a schedule answers how it stands then.

@@ -81,3 +81,41 @@ func TestAttributes(t *testing.T) {
 		t.Errorf("rows %v, want %v", after, before)
 	}
 }
+
+// TestAttributesOfADocument: executions are found by what their document makes of the input; one of which it can make nothing is
+// not started.
+func TestAttributesOfADocument(t *testing.T) {
+	s := newSurface(t)
+	s.publish("orders", `{"StartAt":"A","Attributes":{"customer.$":"$.c","source":"shop"},"States":{"A":{"Type":"Pass","End":true}}}`)
+	start := func(name, input, attributes string) {
+		t.Helper()
+		s.call("POST", "/v1/executions", wire.StartRequest{Workflow: "orders", Name: name, Input: json.RawMessage(input), Attributes: json.RawMessage(attributes)}, 201, nil)
+	}
+	start("a", `{"c":"c-1"}`, "")
+	start("b", `{"c":"c-1"}`, `{"source":"phone"}`)
+	start("c", `{"c":2.0}`, "")
+	for attributes, want := range map[string]string{
+		`{"customer":"c-1"}`: "b a", `{"customer":"c-1","source":"shop"}`: "a", `{"source":"phone"}`: "b", `{"customer":2}`: "c", `{"customer":"2"}`: "",
+	} {
+		var l wire.ExecutionList
+		s.call("GET", "/v1/executions?attributes="+url.QueryEscape(attributes), nil, 200, &l)
+		var names []string
+		for _, e := range l.Executions {
+			names = append(names, e.ID)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s finds %q, want %q", attributes, got, want)
+		}
+	}
+	before := s.rows()
+	for _, test := range []struct{ input, field, rule string }{
+		{`{"c":null}`, "attributes.customer", "type=string number boolean"},
+		{`{}`, "input", "attributes"},
+	} {
+		b := bench{surface: s}
+		b.fault(request{"POST", "/v1/executions", ""}, `{"workflow":"orders","input":`+test.input+`}`, test.field, test.rule)
+	}
+	if after := s.rows(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("rows %v, want %v", after, before)
+	}
+}

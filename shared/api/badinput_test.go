@@ -57,6 +57,7 @@ func (b *bench) requests() map[string]request {
 		"/v1/tasks/uncertain":                  {"POST", "/v1/tasks/uncertain", reports(`"reason":"r"`) + `}`},
 		"/v1/workflows":                        {"POST", "/v1/workflows", `{"name":"n","version":1,"document":` + noTask + `}`},
 		"/v1/workflows/{name}/aliases/{alias}": {"PUT", "/v1/workflows/orders/aliases/live", `{"versions":[{"version":1,"weight":100}]}`},
+		"/v1/contracts/{task}/{version}":       {"PUT", "/v1/contracts/pay/2", `{"input":{},"output":{}}`},
 		"/v1/executions":                       {"POST", "/v1/executions", `{"workflow":"orders","version":1,"alias":"live","input":{},"attributes":{},"name":"n","timeout_ms":9}`},
 		"/v1/executions/{id}/signals/{signal}": {"POST", "/v1/executions/order-1/signals/packed", `{"payload":{}}`},
 		"/v1/executions/{id}/cancel":           {"POST", "/v1/executions/order-1/cancel", `{"reason":"r"}`},
@@ -94,7 +95,7 @@ var required = []string{"worker_id", "contracts", "task", "session_id", "beat", 
 // optional are the places of fields that share the name of a required one, by route.
 var optional = map[string][]string{
 	"/v1/tasks/complete": {"session_id"}, "/v1/tasks/fail": {"session_id"}, "/v1/tasks/uncertain": {"session_id"}, "/v1/executions": {"name", "version"}, "/v1/workflows": {"version"},
-	"/v1/executions/{id}/resolve": {"output", "error"},
+	"/v1/executions/{id}/resolve": {"output", "error"}, "/v1/contracts/{task}/{version}": {"output"},
 	"/v1/schedules":               definitionNames, "/v1/schedules/{id}": definitionNames,
 	"/v1/schedules/preview": {"definition.target.workflow", "definition.target.workflow.name", "definition.target.workflow.version", "definition.target.http.headers[0].name"},
 }

@@ -44,6 +44,11 @@ var routes = []Route{
 	{"PUT", "/v1/workflows/{name}/aliases/{alias}", "publish", !open, on(workflows, setAlias)},
 	{"DELETE", "/v1/workflows/{name}/aliases/{alias}", "publish", !open, on(workflows, deleteAlias)},
 
+	{"GET", "/v1/contracts", "query", !open, bare(workflows, Workflows.ListContracts)},
+	{"GET", "/v1/contracts/{task}/{version}", "query", !open, ofContract(Workflows.GetContract)},
+	{"PUT", "/v1/contracts/{task}/{version}", "publish", !open, on(workflows, setContract)},
+	{"DELETE", "/v1/contracts/{task}/{version}", "publish", !open, ofContract(Workflows.DeleteContract)},
+
 	{"POST", "/v1/executions", "start", !open, on(executions, start)},
 	{"GET", "/v1/executions", "query", !open, query(executions, Executions.ListExecutions)},
 	{"GET", "/v1/executions/{id}", "query", !open, on(executions, getExecution)},
@@ -235,6 +240,30 @@ func deleteAlias(s Workflows, r *request) (answer, error) {
 	}
 	a, err := s.DeleteAlias(r.Context(), r.call, p.Name, p.Alias)
 	return ok(a), err
+}
+
+func setContract(s Workflows, r *request) (answer, error) {
+	var (
+		p wire.ContractPath
+		q wire.ContractRequest
+	)
+	if err := r.read(&p, nil, &q); err != nil {
+		return answer{}, err
+	}
+	a, created, err := s.SetContract(r.Context(), r.call, wire.Contract{Task: p.Task, Version: p.Version}, q)
+	return createdIf(created, a), err
+}
+
+// ofContract makes the endpoint of a method that takes a contract by its path.
+func ofContract(call func(Workflows, context.Context, auth.Call, wire.Contract) (wire.ContractSchemas, error)) endpoint {
+	return on(workflows, func(s Workflows, r *request) (answer, error) {
+		var p wire.ContractPath
+		if err := r.read(&p, nil, nil); err != nil {
+			return answer{}, err
+		}
+		a, err := call(s, r.Context(), r.call, wire.Contract{Task: p.Task, Version: p.Version})
+		return ok(a), err
+	})
 }
 
 func start(s Executions, r *request) (answer, error) {

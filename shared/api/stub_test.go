@@ -153,6 +153,26 @@ func (s *stub) DeleteAlias(ctx context.Context, c auth.Call, workflow, alias str
 	return wire.Alias{Alias: alias}, s.err
 }
 
+func (s *stub) SetContract(ctx context.Context, c auth.Call, of wire.Contract, q wire.ContractRequest) (wire.ContractSchemas, bool, error) {
+	s.note(ctx, "SetContract", c, of, q)
+	return wire.ContractSchemas{Task: of.Task}, s.created, s.err
+}
+
+func (s *stub) ListContracts(ctx context.Context, c auth.Call) (wire.ContractList, error) {
+	s.note(ctx, "ListContracts", c)
+	return wire.ContractList{Contracts: []wire.ContractSchemas{}}, s.err
+}
+
+func (s *stub) GetContract(ctx context.Context, c auth.Call, of wire.Contract) (wire.ContractSchemas, error) {
+	s.note(ctx, "GetContract", c, of)
+	return wire.ContractSchemas{Task: of.Task}, s.err
+}
+
+func (s *stub) DeleteContract(ctx context.Context, c auth.Call, of wire.Contract) (wire.ContractSchemas, error) {
+	s.note(ctx, "DeleteContract", c, of)
+	return wire.ContractSchemas{Task: of.Task}, s.err
+}
+
 func (s *stub) CreateSchedule(ctx context.Context, c auth.Call, q wire.ScheduleDefinition) (wire.ScheduleDetail, bool, error) {
 	s.note(ctx, "CreateSchedule", c, q)
 	return wire.ScheduleDetail{}, s.created, s.err

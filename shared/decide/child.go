@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/orrery-dev/orrery/shared/definition"
@@ -193,7 +192,7 @@ func (d *decider) child(unit history.UnitKey, attempt int, of *Workflow, name st
 	text := d.text(input)
 	start := history.Start{
 		Namespace: up.Namespace, Name: name, Workflow: of.Name, Version: of.Version, Hash: of.Hash, Input: text,
-		Behaviour: up.Behaviour, Trace: up.Trace, Parent: &p, Seed: d.draw.next(),
+		Behaviour: up.Behaviour, Trace: up.Trace, Parent: &p, Attributes: up.Attributes, Seed: d.draw.next(),
 	}
 	if m := of.Machine; m.Parent != nil {
 		start.Processor = m.Parent.Name
@@ -201,15 +200,16 @@ func (d *decider) child(unit history.UnitKey, attempt int, of *Workflow, name st
 	if up.ContextID != "" {
 		start.ContextID, start.MachineID = d.executionID(of.Name, name), d.machineID(of.Name)
 	}
-	_, first, err := Start(of.Machine, 0, start, d.now)
-	var unfit *InputError
-	switch {
-	case errors.As(err, &unfit):
-		return history.Child{}, failure{code: OrreryInvalidInput, cause: "The input " + unfit.Faults.Error() + "."}
-	case err != nil:
+	_, first, err := World{Contract: d.world.Contract}.Start(of.Machine, 0, start, d.now)
+	if f, ok := unfit(err); ok {
+		return history.Child{}, f
+	}
+	if err != nil {
 		d.faultf("the first turn of child %s: %w", name, err)
+		return history.Child{}, failure{}
 	}
 	d.work += len(text)
+	start.Attributes = first.Events[0].Start.Attributes
 	start.Input, start.Seed = nil, 0
 	return history.Child{Start: start, Definition: of.Definition, First: first}, failure{}
 }

@@ -225,12 +225,15 @@ func (d *decider) tokenReport(v *history.Visit, row history.RowRef, cmd *history
 
 // succeed records the result of a unit. One that cannot be used fails the attempt.
 func (d *decider) succeed(v *history.Visit, st *definition.State, ev history.Event, result expr.Value) history.EventID {
-	text := d.text(result)
-	undo, err := d.undoable(v, st, result)
 	fails := history.Event{Type: history.EventFailed, Offer: ev.Offer, Last: ev.Last}
 	if _, ok := v.TokenRow(); ok {
 		fails.Unit = history.TokenUnit
 	}
+	if faults := misfit(d.contract(st.Resource).Output, result); faults != nil {
+		return d.failUnit(v, st, fails, failure{code: OrreryInvalidOutput, cause: "The output of the task " + faults.Error() + "."})
+	}
+	text := d.text(result)
+	undo, err := d.undoable(v, st, result)
 	switch {
 	case err != nil:
 		return d.failUnit(v, st, fails, evaluation(v, err))

@@ -26,8 +26,13 @@ const (
 )
 
 // Start opens an execution and decides as far as it goes by itself and knows. The error is that of an input that is no
-// JSON, or a [*InputError].
+// JSON, an [*InputError] or an [*AttributesError].
 func Start(m *definition.Machine, id history.ExecutionID, start history.Start, now history.Time) (*history.State, history.Turn, error) {
+	return World{}.Start(m, id, start, now)
+}
+
+// Start is Start of one who knows something.
+func (w World) Start(m *definition.Machine, id history.ExecutionID, start history.Start, now history.Time) (*history.State, history.Turn, error) {
 	input, err := expr.Parse(start.Input)
 	if err != nil {
 		return nil, history.Turn{}, fmt.Errorf("start execution %s: input: %w", start.Name, err)
@@ -35,9 +40,12 @@ func Start(m *definition.Machine, id history.ExecutionID, start history.Start, n
 	if err := checkInput(m, start.Name, input); err != nil {
 		return nil, history.Turn{}, err
 	}
+	if start.Attributes, err = attributes(m, &start, input); err != nil {
+		return nil, history.Turn{}, err
+	}
 	s := history.New()
 	t := history.Turn{Execution: id, Seq: 1, At: now, FirstEvent: 1}
-	d := &decider{m: m, s: s, t: &t, now: now, draw: newDraw(start.Seed), limits: m.Limits(), first: true}
+	d := &decider{m: m, s: s, t: &t, now: now, draw: newDraw(start.Seed), world: w, limits: m.Limits(), first: true}
 	d.open(start, expr.Marshal(input))
 	d.proceed()
 	d.finish()

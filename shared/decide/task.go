@@ -34,6 +34,10 @@ func (d *decider) schedule(v *history.Visit, st *definition.State) {
 		d.fail(v, st, evaluation(v, err))
 		return
 	}
+	if faults := misfit(d.contract(st.Resource).Input, effective); faults != nil {
+		d.fail(v, st, failure{code: OrreryInvalidInput, cause: "The input of the task " + faults.Error() + "."})
+		return
+	}
 	d.touch(v)
 	if ev.Unit == history.TokenUnit {
 		d.touchUnit(history.SubmitKey(v.Key()))

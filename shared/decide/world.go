@@ -19,6 +19,8 @@ type World struct {
 	// KeyHeld tells that the occurrence of a schedule that has started the execution cannot go on with it: its key is held, or
 	// it was tried again, or is kept no more.
 	KeyHeld bool
+	// Contract gives the schemas of a contract; nil knows of none. What it says may change from turn to turn.
+	Contract func(history.Contract) definition.Contract
 	// Token makes the token of a task that ends by its token; nil makes none.
 	Token func(history.RowRef) string
 }
@@ -40,6 +42,14 @@ type Workflow struct {
 	Hash       string
 	Definition history.DefinitionID
 	Machine    *definition.Machine
+}
+
+// contract gives the schemas of who does a Task; none where no worker does.
+func (d *decider) contract(r *definition.Resource) definition.Contract {
+	if r == nil || r.Kind != definition.ResourceWorker || d.world.Contract == nil {
+		return definition.Contract{}
+	}
+	return d.world.Contract(r.Contract)
 }
 
 // stall stops the turn for want of something.

@@ -36,6 +36,7 @@ type world struct {
 	// workflows are those that are published, children the executions that were started and have not ended, by name.
 	workflows map[history.WorkflowRef]*decide.Workflow
 	children  map[string]*child
+	contracts map[history.Contract]definition.Contract
 	heard     map[history.UnitKey]history.Time // what sessions have told; no snapshot has it
 }
 
@@ -47,8 +48,12 @@ type child struct {
 
 // knows is what a node would tell the decider.
 func (w *world) knows() decide.World {
-	return knows(w.workflows, func(name string) bool { return w.children[name] != nil })
+	known := knows(w.workflows, func(name string) bool { return w.children[name] != nil })
+	known.Contract = w.contract
+	return known
 }
+
+func (w *world) contract(c history.Contract) definition.Contract { return w.contracts[c] }
 
 func knows(workflows map[history.WorkflowRef]*decide.Workflow, taken func(string) bool) decide.World {
 	return decide.World{
@@ -87,12 +92,12 @@ func newWorld(t tb, m *definition.Machine) *world {
 
 func (w *world) start(start history.Start) history.Turn {
 	w.Helper()
-	s, t, err := decide.Start(w.m, 1, start, w.now)
+	s, t, err := decide.World{Contract: w.contract}.Start(w.m, 1, start, w.now)
 	if err != nil {
 		w.Fatalf("start: %v", err)
 	}
 	w.s = s
-	_, again, _ := decide.Start(w.m, 1, start, w.now)
+	_, again, _ := decide.World{Contract: w.contract}.Start(w.m, 1, start, w.now)
 	w.same(t, again)
 	w.commit(t)
 	return t

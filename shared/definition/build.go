@@ -42,6 +42,7 @@ func (b *builder) document(o *expr.Object) *Machine {
 	m.TimeoutSeconds = f.integer("TimeoutSeconds", 1, MaxSeconds, 0)
 	b.limits(f)
 	m.Input, m.Output = b.schema(f, "Input"), b.schema(f, "Output")
+	b.attributes(m, f)
 	b.onSignal(m, f)
 	b.cleanup(m, f)
 	for _, s := range b.signals {

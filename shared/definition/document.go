@@ -107,6 +107,9 @@ func bounded(v expr.Value, opts Options, r *report) bool {
 	return true
 }
 
+// Identity is the hash of a value as a document has it: 64 hexadecimal digits.
+func Identity(v expr.Value) string { return hash(v, false) }
+
 func hash(v expr.Value, strict bool) string {
 	text := expr.Marshal(sorted(v))
 	if strict {

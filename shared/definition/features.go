@@ -68,7 +68,7 @@ var languageFields = []string{
 var (
 	machineFields    = []string{"Comment", "StartAt", "States"}
 	processorFields  = append([]string{"ProcessorConfig"}, machineFields...)
-	documentFields   = append([]string{"Version", "TimeoutSeconds", "QueryLanguage", "OnSignal", "Cleanup", "Limits", "Input", "Output"}, machineFields...)
+	documentFields   = append([]string{"Version", "TimeoutSeconds", "QueryLanguage", "OnSignal", "Cleanup", "Limits", "Input", "Output", "Attributes"}, machineFields...)
 	configFields     = []string{"Mode", "ExecutionType"}
 	retrierFields    = []string{"Comment", "ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate", "MaxDelaySeconds", "JitterStrategy"}
 	catcherFields    = []string{"Comment", "ErrorEquals", "Next", "Compensate"}
@@ -83,7 +83,7 @@ var (
 // additions are the fields that Amazon States Language does not have, by the
 // object that has them.
 var additions = map[string][]string{
-	"document": {"OnSignal", "Cleanup", "Limits", "Input", "Output"},
+	"document": {"OnSignal", "Cleanup", "Limits", "Input", "Output", "Attributes"},
 	"state":    {"QueueTimeoutSeconds", "Priority", "MaxRedeliveries", "WhenUncertain", "Compensate", "IdempotencyKey"},
 	"catcher":  {"Compensate"},
 }

@@ -27,6 +27,8 @@ type Machine struct {
 	Signals  []string
 	// Input and Output are what the execution's input and output must be like; nil for anything. Top level only.
 	Input, Output *Schema
+	// Attributes make of the execution's input what it is found by; nil for nothing. Top level only.
+	Attributes expr.Expression
 	// Cleanup runs after an end that is not success; nil for none. Top level only.
 	Cleanup *Machine
 	// Parent is the Parallel or Map that this machine is inside of; nil for the

@@ -68,6 +68,9 @@ func NewSchema(v expr.Value) (*Schema, error) {
 	return s, nil
 }
 
+// Contract is what the tasks of a contract take and give; nil for anything.
+type Contract struct{ Input, Output *Schema }
+
 // nowhere loads no schema.
 type nowhere struct{}
 

@@ -3,9 +3,8 @@ package frontend
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/expr"
@@ -14,67 +13,32 @@ import (
 	"github.com/orrery-dev/orrery/shared/wire"
 )
 
-const (
-	// maxAttributes is how many an execution has at most.
-	maxAttributes = 16
-	// maxAttribute is how long a text may be as the value of one, in characters.
-	maxAttribute = 256
-)
-
-// readAttributes reads an object whose members are attributes. Equal numbers have one form: what is found by 1.0 is found by 1.
+// readAttributes reads the attributes of a request.
 func readAttributes(field string, text []byte) ([]store.Attribute, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	fault := func(field, rule, message string) error {
-		return wire.Invalid(wire.Detail{Field: field, Rule: rule, Message: message})
-	}
 	value, err := expr.Parse(text)
-	o, ok := value.(*expr.Object)
-	if err != nil || !ok {
-		return nil, fault(field, "type=object", "must be an object")
+	if err != nil {
+		return nil, wire.Invalid(wire.Detail{Field: field, Rule: "type=object", Message: "must be an object"})
 	}
-	if o.Len() > maxAttributes {
-		return nil, fault(field, fmt.Sprintf("max=%d", maxAttributes), "has too many members")
+	list, err := definition.ReadAttributes(value)
+	if err != nil {
+		return nil, unfitAttributes(field, err)
 	}
-	var out []store.Attribute
-	for name, v := range o.All() {
-		if err := definition.CheckName(name); err != nil {
-			return nil, fault(field, "name", err.Error())
-		}
-		at := field + "." + name
-		switch v := v.(type) {
-		case bool:
-		case expr.Number:
-			text, ok := plainNumber(v)
-			if !ok {
-				return nil, fault(at, "number", "must be a number that a double can hold")
-			}
-			out = append(out, store.Attribute{Name: name, Value: text})
-			continue
-		case string:
-			if utf8.RuneCountInString(v) > maxAttribute {
-				return nil, fault(at, fmt.Sprintf("max=%d", maxAttribute), "is too long")
-			}
-		default:
-			return nil, fault(at, "type=string number boolean", "must be a text, a number or a boolean")
-		}
-		out = append(out, store.Attribute{Name: name, Value: string(expr.Marshal(v))})
-	}
-	return out, nil
+	return list, nil
 }
 
-// plainNumber is the one form of a number.
-func plainNumber(n expr.Number) (string, bool) {
-	if i, ok := n.Int64(); ok {
-		return fmt.Sprint(i), true
+// unfitAttributes refuses attributes, also those that a document cannot make of the input.
+func unfitAttributes(field string, err error) error {
+	var e *definition.AttributeError
+	if !errors.As(err, &e) {
+		return wire.Invalid(wire.Detail{Field: "input", Rule: "attributes", Message: err.Error()})
 	}
-	var f float64
-	if err := json.Unmarshal([]byte(n), &f); err != nil {
-		return "", false
+	if e.Name != "" {
+		field += "." + e.Name
 	}
-	b, err := json.Marshal(f)
-	return string(b), err == nil
+	return wire.Invalid(wire.Detail{Field: field, Rule: e.Rule, Message: e.Message})
 }
 
 // withAttributes adds to executions what they are found by.

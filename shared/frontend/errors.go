@@ -20,6 +20,7 @@ var (
 	noNamespace = noThing{wire.NamespaceNotFound, "namespace"}
 	noWorkflow  = noThing{wire.WorkflowNotFound, "workflow"}
 	noAlias     = noThing{wire.AliasNotFound, "alias"}
+	noContract  = noThing{wire.ContractNotFound, "contract"}
 	noExecution = noThing{wire.ExecutionNotFound, "execution"}
 	noSession   = noThing{wire.SessionNotFound, "session"}
 	noSchedule  = noThing{wire.ScheduleNotFound, "schedule"}
@@ -48,7 +49,7 @@ func failed(operation string, err error) error {
 	case errors.Is(err, store.ErrKeySlots):
 		return wire.Errorf(wire.KeyShared, "other schedules share the singleton key, and say another number of slots")
 	case errors.Is(err, store.ErrVersionExists):
-		return wire.Errorf(wire.VersionExists, "the version is published with other content")
+		return wire.Errorf(wire.VersionExists, "the version is there with other content")
 	}
 	return fmt.Errorf("frontend: %s: %w", operation, err)
 }

@@ -58,6 +58,10 @@ type workflowStore interface {
 	Alias(ctx context.Context, ns history.NamespaceID, workflow, name string) (store.Alias, error)
 	Aliases(ctx context.Context, ns history.NamespaceID, workflow string) ([]store.Alias, error)
 	DeleteAlias(ctx context.Context, ns history.NamespaceID, workflow, name string) (store.Alias, error)
+	SetContract(ctx context.Context, c store.Contract) (store.Contract, bool, error)
+	Contract(ctx context.Context, ns history.NamespaceID, c history.Contract) (store.Contract, error)
+	Contracts(ctx context.Context, namespaces ...history.NamespaceID) ([]store.Contract, error)
+	DeleteContract(ctx context.Context, ns history.NamespaceID, c history.Contract) (store.Contract, error)
 }
 
 type executionStore interface {
@@ -160,6 +164,7 @@ type Frontend struct {
 	cluster    *cluster
 	clusterAge time.Time
 	namespaces map[string]history.NamespaceID
+	contracts  map[history.NamespaceID]contractsAt
 }
 
 // New makes a frontend. It does not touch the database.
@@ -167,6 +172,7 @@ func New(s Store, o Options) *Frontend {
 	f := &Frontend{
 		store: s, options: o, machines: newMachines(), sessions: newSessions(s), host: o.Host,
 		pauses: pauses{time.Second, 4 * time.Second}, namespaces: map[string]history.NamespaceID{},
+		contracts: map[history.NamespaceID]contractsAt{},
 	}
 	if f.host == nil {
 		f.host, f.pauses = function{newClaimer(s)}, pauses{10 * time.Millisecond, time.Second}

@@ -52,7 +52,7 @@ func (f *Frontend) open(ctx context.Context, cl *cluster, o *cron.Opening, defin
 	if x.err != nil {
 		return x.err
 	}
-	if o.Item, err = f.firstTurn(o.Call, o.Request, x.definition, x.now, cl.Behaviour, &o.Occurrence); err != nil {
+	if o.Item, err = f.firstTurn(ctx, o.Call, o.Request, x.definition, x.now, cl.Behaviour, &o.Occurrence); err != nil {
 		return err
 	}
 	o.Item.New.Namespace = ns

@@ -48,7 +48,7 @@ func (f *Frontend) begin(ctx context.Context, c auth.Call, q wire.StartRequest) 
 	if err != nil {
 		return wire.Execution{}, false, err
 	}
-	item, err := f.firstTurn(c, q, def, now, cl.Behaviour, nil)
+	item, err := f.firstTurn(ctx, c, q, def, now, cl.Behaviour, nil)
 	if err != nil {
 		return wire.Execution{}, false, err
 	}
@@ -67,29 +67,36 @@ func (f *Frontend) begin(ctx context.Context, c auth.Call, q wire.StartRequest) 
 // and epoch of the item are left to the caller. behaviour is the cluster's level: a process that knows a higher one writes at the
 // cluster's.
 func (f *Frontend) firstTurn(
-	c auth.Call, q wire.StartRequest, def store.Definition, now history.Time, behaviour int, o *history.Occurrence,
+	ctx context.Context, c auth.Call, q wire.StartRequest, def store.Definition, now history.Time, behaviour int, o *history.Occurrence,
 ) (store.Item, error) {
 	machine, err := f.machines.parse(&def)
 	if err != nil {
 		return store.Item{}, err
 	}
-	_, turn, err := decide.Start(machine, 0, history.Start{
+	contracts, err := f.contractsOf(ctx, def.Namespace, def.Generation)
+	if err != nil {
+		return store.Item{}, err
+	}
+	given, err := readAttributes("attributes", q.Attributes)
+	if err != nil {
+		return store.Item{}, err
+	}
+	_, turn, err := decide.World{Contract: contracts.Of}.Start(machine, 0, history.Start{
 		Namespace: c.Namespace, Name: q.Name, Workflow: def.Name, Version: def.Version, Hash: def.Hash, Input: q.Input,
 		Behaviour: min(behaviour, history.BehaviourLevel), Timeout: q.TimeoutMS, RequestID: c.RequestID,
-		Trace: c.TraceParent, Occurrence: o, Seed: rand.Uint64(),
+		Trace: c.TraceParent, Occurrence: o, Attributes: given, Seed: rand.Uint64(),
 	}, now)
 	var unfit *decide.InputError
+	var unfound *decide.AttributesError
 	switch {
+	case errors.As(err, &unfound):
+		return store.Item{}, unfitAttributes("attributes", unfound.Err)
 	case errors.As(err, &unfit):
 		return store.Item{}, unfitInput(unfit.Faults)
 	case err != nil:
 		return store.Item{}, failed("decide the first turn of "+q.Name, err)
 	}
-	attributes, err := readAttributes("attributes", q.Attributes)
-	if err != nil {
-		return store.Item{}, err
-	}
-	n := &store.NewExecution{Attributes: attributes, Name: q.Name, Definition: def.ID, InputHash: inputHash(q), Trace: c.TraceParent}
+	n := &store.NewExecution{Attributes: turn.Events[0].Start.Attributes, Name: q.Name, Definition: def.ID, InputHash: inputHash(q), Trace: c.TraceParent}
 	if o != nil {
 		n.Occurrence, n.Token = o.ID, o.Token
 	}

@@ -195,6 +195,7 @@ type rowStart struct {
 	Parent    *rowParent `json:"up,omitempty"`
 
 	Occurrence *rowOccurrence `json:"occ,omitempty"`
+	Attributes []Attribute    `json:"at,omitempty"`
 }
 
 // rowParent is a Parent as JSON.
@@ -223,7 +224,7 @@ func (s *Start) row() rowStart {
 		Behaviour: s.Behaviour, Namespace: s.Namespace, Name: s.Name, Workflow: s.Workflow, Version: s.Version,
 		Hash: shortHash(s.Hash), Timeout: s.Timeout, RequestID: s.RequestID, Trace: s.Trace,
 		ContextID: s.ContextID, MachineID: s.MachineID, Processor: s.Processor, Parent: (*rowParent)(s.Parent),
-		Occurrence: (*rowOccurrence)(s.Occurrence),
+		Occurrence: (*rowOccurrence)(s.Occurrence), Attributes: s.Attributes,
 	}
 }
 
@@ -248,6 +249,6 @@ func (r *rowStart) start() *Start {
 		Behaviour: r.Behaviour, Namespace: r.Namespace, Name: r.Name, Workflow: r.Workflow, Version: r.Version,
 		Hash: longHash(r.Hash), Timeout: r.Timeout, RequestID: r.RequestID, Trace: r.Trace,
 		ContextID: r.ContextID, MachineID: r.MachineID, Processor: r.Processor, Parent: (*Parent)(r.Parent),
-		Occurrence: (*Occurrence)(r.Occurrence),
+		Occurrence: (*Occurrence)(r.Occurrence), Attributes: r.Attributes,
 	}
 }

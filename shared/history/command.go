@@ -113,7 +113,15 @@ type Start struct {
 	Parent *Parent
 	// Occurrence is what a schedule has started the execution for, nil where no schedule has.
 	Occurrence *Occurrence
+	// Attributes are what the execution is found by, each name once. A child has those of its parent to begin with.
+	Attributes []Attribute
 	Seed       uint64
+}
+
+// Attribute is by what executions are found. Its value is JSON: a text, a number as it is written shortest, or a boolean.
+type Attribute struct {
+	Name  string `json:"n"`
+	Value string `json:"v"`
 }
 
 // Parent is an execution that has started another one.

@@ -46,7 +46,7 @@ func (l *loop) child(parent *execution, c *history.Child) (*item, error) {
 	hash := sha256.Sum256(e.state.Input())
 	it := &item{execution: e}
 	it.Item = store.Item{Partition: e.partition, Epoch: e.epoch, Turn: &first, New: &store.NewExecution{
-		Namespace: e.namespace, Name: e.name, Definition: e.definition, InputHash: hash[:], Trace: c.Start.Trace,
+		Namespace: e.namespace, Name: e.name, Definition: e.definition, InputHash: hash[:], Trace: c.Start.Trace, Attributes: c.Start.Attributes,
 	}}
 	l.handOver(e, it)
 	if !c.Anywhere { // its partition is this node's for certain

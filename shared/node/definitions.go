@@ -70,15 +70,19 @@ func newDefinitions() *definitions {
 func (s local) Definition(ctx context.Context, ns history.NamespaceID, name string, version int) (store.Definition, history.Time, error) {
 	key := definitionKey{ns, name, version}
 	d := s.node.definitions
+	generation := int64(d.now()) // this node's own count, which also grows while bells are not heard
 	if s.node.notReady() == "" {
 		if x, ok := d.get(key); ok {
+			x.Generation = generation
 			return x, s.node.clock.now(), nil
 		}
 	}
 	r := d.join(context.WithoutCancel(ctx), key, s.Store)
 	select {
 	case <-r.done:
-		return r.definition, r.now, r.err
+		x := r.definition
+		x.Generation = generation
+		return x, r.now, r.err
 	case <-ctx.Done():
 		return store.Definition{}, 0, ctx.Err()
 	}

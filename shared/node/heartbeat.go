@@ -79,6 +79,7 @@ func (h *heartbeat) beat(ctx context.Context, sent time.Time) error {
 	h.node.clock.set(pulse.Now, confirmed)
 	h.node.contacts.lost(pulse.Gone)
 	h.node.definitions.beaten(pulse.Definitions)
+	h.node.renewContracts(ctx, h.node.config.Heartbeat/2)
 	if b.Bare {
 		h.lookBeside(ctx, b, pulse, sent)
 	} else {

@@ -133,6 +133,9 @@ func (s local) startHere(ctx context.Context, it store.Item) (store.Started, err
 	if err != nil {
 		return store.Started{}, err
 	}
+	if err := s.node.contracts.fetch(ctx, it.New.Namespace); err != nil {
+		return store.Started{}, err
+	}
 	x := &start{machine: machine, item: it, answer: make(chan startAnswer, 1)}
 	if !l.send(ctx, x) {
 		return store.Started{}, errNotReady

@@ -24,7 +24,7 @@ func (x *listener) run(ctx context.Context) error {
 	for {
 		err := x.node.store.Listen(ctx, x.fence, func(b store.Bell) {
 			pause = backoff{next: 50 * time.Millisecond, most: time.Second}
-			x.hear(b)
+			x.hear(ctx, b)
 		})
 		x.node.definitions.hears(false)
 		if ctx.Err() != nil {
@@ -37,7 +37,7 @@ func (x *listener) run(ctx context.Context) error {
 	}
 }
 
-func (x *listener) hear(b store.Bell) {
+func (x *listener) hear(ctx context.Context, b store.Bell) {
 	switch b.Kind {
 	case store.BellConnected:
 		x.node.definitions.hears(true)
@@ -57,6 +57,7 @@ func (x *listener) hear(b store.Bell) {
 		x.node.replies.rang(b.Entry)
 	case store.BellDefinitions:
 		x.node.definitions.published()
+		x.node.renewContracts(ctx, readTime)
 	case store.BellSchedules:
 		x.node.scheduler.Ring()
 	}

@@ -90,6 +90,13 @@ func (n *Node) load(ctx context.Context, wanted []*execution) loads {
 	if m.err = n.machines.fetch(ctx, rows); m.err != nil {
 		return m
 	}
+	namespaces := make([]history.NamespaceID, len(rows))
+	for i := range rows {
+		namespaces[i] = rows[i].Namespace
+	}
+	if m.err = n.contracts.fetch(ctx, namespaces...); m.err != nil {
+		return m
+	}
 	if m.pending, m.err = n.store.Pending(ctx, ids, entriesLimit); m.err != nil {
 		return m
 	}

@@ -312,6 +312,10 @@ func (m *memory) Clean(context.Context, store.Cleaning) (store.Cleaned, error) {
 	return store.Cleaned{}, nil
 }
 
+func (m *memory) Contracts(context.Context, ...history.NamespaceID) ([]store.Contract, error) {
+	return nil, nil
+}
+
 func (m *memory) DefinitionsByID(_ context.Context, ids []history.DefinitionID) ([]store.Definition, error) {
 	defer m.lock("DefinitionsByID")()
 	var out []store.Definition

@@ -22,13 +22,14 @@ type Node struct {
 	log     *slog.Logger
 
 	// These outlive incarnations: requests wait in them.
-	polls    *polls
-	claims   *claims
-	contacts *contacts
-	ends     waits[history.ExecutionID]
-	replies  waits[store.EntryRef]
-	machines *machines
-	shared   atomic.Pointer[shared] // nil until a decision needed it
+	polls     *polls
+	claims    *claims
+	contacts  *contacts
+	ends      waits[history.ExecutionID]
+	replies   waits[store.EntryRef]
+	machines  *machines
+	contracts *contracts
+	shared    atomic.Pointer[shared] // nil until a decision needed it
 
 	definitions *definitions
 	scheduler   Scheduler // set before Run
@@ -53,7 +54,7 @@ func New(c Config, s Store, m Membership) (*Node, error) {
 	}
 	n := &Node{
 		config: c, store: s, members: m, log: c.Log.With(telemetry.KeyNode, c.ID),
-		polls: newPolls(), claims: newClaims(), contacts: newContacts(), machines: newMachines(s),
+		polls: newPolls(), claims: newClaims(), contacts: newContacts(), machines: newMachines(s), contracts: newContracts(s),
 		definitions: newDefinitions(), scheduler: noScheduler{},
 		standing: &standing{hole: c.NodeTimeout / 2}, metrics: newMetrics(c.Metrics),
 	}

@@ -26,6 +26,7 @@ type historyStore interface {
 	Block(ctx context.Context, fence history.FenceNumber, h store.Held, id history.ExecutionID, reason string) error
 	TakeOwnFence(ctx context.Context, fence history.FenceNumber) error
 	Load(ctx context.Context, ids []history.ExecutionID, from store.LoadFrom) ([]store.Loaded, error)
+	Contracts(ctx context.Context, namespaces ...history.NamespaceID) ([]store.Contract, error)
 	DefinitionsByID(ctx context.Context, ids []history.DefinitionID) ([]store.Definition, error)
 }
 

@@ -22,14 +22,16 @@ type shared struct {
 // world is what the loop can tell a decision without asking the database: nothing before the node knows what all share.
 func (l *loop) world(e *execution) decide.World {
 	c := l.node.shared.Load()
+	contract := func(key history.Contract) definition.Contract { return l.node.contracts.of(e.namespace, key) }
 	if c == nil {
-		return decide.World{KeyHeld: e.keyHeld}
+		return decide.World{KeyHeld: e.keyHeld, Contract: contract}
 	}
 	return decide.World{
 		Execution: e.id,
 		Workflow:  func(ref history.WorkflowRef) decide.Answer { return l.workflow(e, ref) },
 		Taken:     func(name string) bool { return e.taken[name] },
 		KeyHeld:   e.keyHeld,
+		Contract:  contract,
 		Token: func(row history.RowRef) string {
 			return c.signer.Sign(frontend.Token{Namespace: e.namespace, Execution: e.id, Row: row})
 		},

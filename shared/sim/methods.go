@@ -164,6 +164,10 @@ func (l *link) Definition(ctx context.Context, ns history.NamespaceID, name stri
 	return d.definition, d.now, err
 }
 
+func (l *link) Contracts(ctx context.Context, namespaces ...history.NamespaceID) ([]store.Contract, error) {
+	return read(l, ctx, "Contracts", func() ([]store.Contract, error) { return l.Store.Contracts(ctx, namespaces...) })
+}
+
 func (l *link) DefinitionsByID(ctx context.Context, ids []history.DefinitionID) ([]store.Definition, error) {
 	return read(l, ctx, "DefinitionsByID", func() ([]store.Definition, error) { return l.Store.DefinitionsByID(ctx, ids) })
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/orrery-dev/orrery/shared/history"
 )
 
-// Attribute is by what executions are found. Its value is JSON.
-type Attribute struct{ Name, Value string }
+// Attribute is by what executions are found.
+type Attribute = history.Attribute
 
 var (
 	attributesSQL            = query("attributes")
@@ -24,7 +24,7 @@ func (s *Store) Attributes(ctx context.Context, ids []history.ExecutionID) (map[
 	out := map[history.ExecutionID][]Attribute{}
 	for _, r := range rows {
 		id := history.ExecutionID(r.Execution)
-		out[id] = append(out[id], Attribute{r.Name, r.Value})
+		out[id] = append(out[id], Attribute{Name: r.Name, Value: r.Value})
 	}
 	return out, err
 }

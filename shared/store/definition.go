@@ -19,6 +19,8 @@ type Definition struct {
 	Document    []byte // normalised JSON; nil in lists
 	Strict      bool   // published under the rules of the reference service alone
 	PublishedAt history.Time
+	// Generation, of a definition that was read by its name, grows when anything is published or registered.
+	Generation int64
 }
 
 var (
@@ -39,6 +41,12 @@ type definitionRow struct {
 	Strict      bool
 	PublishedAt pgtype.Timestamptz
 	Now         pgtype.Timestamptz
+}
+
+// versionRow is a row with the generation that it was read at.
+type versionRow struct {
+	definitionRow
+	Generation int64
 }
 
 func (r *definitionRow) definition() Definition {
@@ -105,13 +113,15 @@ func (s *Store) publish(ctx context.Context, d Definition) ([]publishedRow, erro
 
 // Definition reads one version, 0 for the newest, with the database's time. ErrNotFound when there is none.
 func (s *Store) Definition(ctx context.Context, ns history.NamespaceID, name string, version int) (Definition, history.Time, error) {
-	r, err := one[definitionRow](ctx, s, "read workflow "+name, definitionSQL, args{
+	r, err := one[versionRow](ctx, s, "read workflow "+name, definitionSQL, args{
 		"namespace": int32(ns), "name": name, "version": int32(version), "now": s.now(),
 	})
 	if err != nil {
 		return Definition{}, 0, err
 	}
-	return r.definition(), instant(r.Now), nil
+	d := r.definition()
+	d.Generation = r.Generation
+	return d, instant(r.Now), nil
 }
 
 // DefinitionsByID reads definitions; those that do not exist are missing.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
 )
 
@@ -34,6 +35,9 @@ func TestRetention(t *testing.T) {
 		w.mustCommit(n, e.turn(n, end))
 		w.exec("update orrery.execution set ended_at = now() where id = $1", int64(e.id))
 	}
+	for _, e := range []*execution{ended, recent} {
+		w.exec(`insert into orrery.attribute (execution, namespace, name, value) values ($1, 1, 'a', '1')`, int64(e.id))
+	}
 	day := w.longAgo(runs, 40)
 	w.longAgo(ended, 40)
 	expire := func(want int) {
@@ -51,6 +55,9 @@ func TestRetention(t *testing.T) {
 	expire(1)
 	if _, err := w.db.Execution(ctx(t), namespace, "ended"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the execution that is not kept: %v", err)
+	}
+	if left, err := w.db.Attributes(ctx(t), []history.ExecutionID{ended.id, recent.id}); err != nil || len(left) != 1 || len(left[recent.id]) != 1 {
+		t.Errorf("attributes %v, %v", left, err)
 	}
 	if _, err := w.db.Execution(ctx(t), namespace, "recent"); err != nil {
 		t.Errorf("the execution that is kept: %v", err)

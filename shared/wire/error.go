@@ -26,6 +26,7 @@ const (
 	RouteNotFound      Code = "ROUTE_NOT_FOUND"      // no route has this path
 	NamespaceNotFound  Code = "NAMESPACE_NOT_FOUND"  // there is none of this name, or the caller may not see it
 	WorkflowNotFound   Code = "WORKFLOW_NOT_FOUND"   // the workflow, or the version of it, is not published
+	ContractNotFound   Code = "CONTRACT_NOT_FOUND"   // the version of the contract is not registered
 	AliasNotFound      Code = "ALIAS_NOT_FOUND"      // the workflow has no alias of this name
 	ExecutionNotFound  Code = "EXECUTION_NOT_FOUND"  // there is none of this name, or it was kept for its time and is gone
 	ScheduleNotFound   Code = "SCHEDULE_NOT_FOUND"   // there is none of this id
@@ -37,7 +38,7 @@ const (
 
 	ExecutionExists      Code = "EXECUTION_EXISTS"       // the name is taken by an execution with other workflow or input
 	ExecutionFinished    Code = "EXECUTION_FINISHED"     // nothing can be sent to an execution that has ended
-	VersionExists        Code = "VERSION_EXISTS"         // the version is published with other content
+	VersionExists        Code = "VERSION_EXISTS"         // the version is published or registered with other content
 	IdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED" // the same key came with another request
 	CommandRefused       Code = "COMMAND_REFUSED"        // the execution's state does not allow it
 	ScheduleExists       Code = "SCHEDULE_EXISTS"        // the id is taken by a schedule with another definition
@@ -80,6 +81,7 @@ var statuses = map[Code]int{
 	RouteNotFound:      http.StatusNotFound,
 	NamespaceNotFound:  http.StatusNotFound,
 	WorkflowNotFound:   http.StatusNotFound,
+	ContractNotFound:   http.StatusNotFound,
 	AliasNotFound:      http.StatusNotFound,
 	ExecutionNotFound:  http.StatusNotFound,
 	ScheduleNotFound:   http.StatusNotFound,

@@ -97,3 +97,32 @@ type Alias struct {
 type AliasList struct {
 	Aliases []Alias `json:"aliases"`
 }
+
+// ContractPath is the path of /v1/contracts/{task}/{version}.
+type ContractPath struct {
+	Task    string `json:"task" check:"required,name"`
+	Version int    `json:"version" check:"required,min=1,max=2147483647"`
+}
+
+// ContractRequest is the body of PUT /v1/contracts/{task}/{version}: JSON Schemas of up to 16 KiB, one of them at least.
+type ContractRequest struct {
+	// Input is what the input of each task must be like: one that is not is handed to no worker.
+	Input json.RawMessage `json:"input,omitempty"`
+	// Output is what a worker's output must be like: one that is not fails the attempt.
+	Output json.RawMessage `json:"output,omitempty"`
+}
+
+// ContractSchemas are the schemas of a version of a contract. They never change; lists leave them out.
+type ContractSchemas struct {
+	Task         string          `json:"task"`
+	Version      int             `json:"version"`
+	Hash         string          `json:"hash"`
+	Input        json.RawMessage `json:"input,omitempty"`
+	Output       json.RawMessage `json:"output,omitempty"`
+	RegisteredAt time.Time       `json:"registered_at"`
+}
+
+// ContractList answers GET /v1/contracts: by task and version. A namespace has at most 500.
+type ContractList struct {
+	Contracts []ContractSchemas `json:"contracts"`
+}

@@ -88,6 +88,11 @@ func (m *Store) Definition(_ context.Context, ns history.NamespaceID, name strin
 	return out, now, err
 }
 
+// Contracts lists none: nobody registers any here.
+func (m *Store) Contracts(context.Context, ...history.NamespaceID) ([]store.Contract, error) {
+	return nil, nil
+}
+
 // DefinitionsByID reads versions by number.
 func (m *Store) DefinitionsByID(_ context.Context, ids []history.DefinitionID) (out []store.Definition, _ error) {
 	m.read(func() {
