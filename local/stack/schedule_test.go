@@ -15,6 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/orrery-dev/orrery/migrations"
+	"github.com/orrery-dev/orrery/shared/auth"
 	"github.com/orrery-dev/orrery/shared/cron"
 	"github.com/orrery-dev/orrery/shared/frontend"
 	"github.com/orrery-dev/orrery/shared/store"
@@ -158,9 +162,10 @@ func TestEveryInstantRunsOnce(t *testing.T) {
 			select t.started_at < max(t.ended_at) over (partition by o.key order by t.started_at, t.ended_at
 				rows between unbounded preceding and 1 preceding) as too_soon
 			from orrery.trace t join orrery.occurrence o on o.id = t.occurrence) x where too_soon`,
-		"occurrences have not one execution": `select count(*) from orrery.occurrence o where o.status = 'completed'
-			and ((select count(*) from orrery.execution e where e.occurrence = o.id) <> 1
-				or (select count(*) from orrery.trace t where t.occurrence = o.id and t.status = 'completed') <> 1)`,
+		"occurrences have not one execution, or have one without a run": `select count(*) from orrery.occurrence o
+			left join (select occurrence, count(*) as n from orrery.execution group by occurrence) e on e.occurrence = o.id
+			left join (select occurrence, count(*) as n from orrery.trace where status = 'completed' group by occurrence) t on t.occurrence = o.id
+			where coalesce(e.n, 0) <> (o.status = 'completed')::integer or coalesce(t.n, 0) <> (o.status = 'completed')::integer`,
 		"executions have no occurrence of theirs": `select count(*) from orrery.execution e
 			where not exists (select from orrery.occurrence o where o.id = e.occurrence and o.execution = e.id)`,
 		"occurrences end otherwise": `select count(*) from orrery.occurrence
@@ -218,6 +223,71 @@ func (s *system) checkLedger(begun map[string]time.Time, end time.Time) (total i
 	}
 	s.t.Logf("%d instants of %d schedules", total, schedules)
 	return total
+}
+
+// TestTicksThroughAPooler: ticking functions share two connections to the database, each for a transaction at a time, and leave
+// nothing on them.
+func TestTicksThroughAPooler(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	s := &system{t: t, Stack: &Stack{}}
+	var err error
+	if s.db, err = pgx.Connect(t.Context(), server.URL("postgres")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.db.Close(context.Background()) })
+	if err := migrations.Apply(t.Context(), s.db); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := server.StartBouncer(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	s.DatabaseURL = pool.URL("postgres")
+	db, err := store.Open(t.Context(), s.DatabaseURL, store.Options{MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	front, caller := frontend.New(db, frontend.Options{}), auth.Call{Namespace: "default"}
+	document, _ := json.Marshal("StartAt: Done\nStates:\n  Done: {Type: Pass, End: true}\n")
+	if _, _, err := front.Publish(t.Context(), caller, wire.PublishRequest{Name: "tick", Document: document}, false); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		if _, _, err := front.CreateSchedule(t.Context(), caller, wire.ScheduleDefinition{
+			ID: fmt.Sprint("second-", i), Specs: []string{"* * * * * *"}, Dialect: "seconds", Misfire: &wire.ScheduleMisfire{Policy: "all", Max: 1000},
+			Target: wire.ScheduleTarget{Workflow: &wire.WorkflowTarget{Name: "tick"}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var left int
+	stop := s.tickers(4)
+	s.until(time.Minute, 1, `select (count(*) >= 15)::integer from orrery.occurrence where status = 'completed'`)
+	stop()
+	for what, sql := range map[string]string{
+		"instants have two rows":          `select count(*) from (select from orrery.occurrence group by schedule, instant having count(*) > 1) x`,
+		"runs have not one execution":     `select count(*) from orrery.occurrence o where status = 'completed' and (select count(*) from orrery.execution e where e.occurrence = o.id) <> 1`,
+		"locks of sessions are left":      `select count(*) from pg_locks where locktype = 'advisory'`,
+		"more connections than were let":  `select greatest(0, count(*) - 3) from pg_stat_activity where backend_type = 'client backend'`,
+		"transactions are open, but this": `select count(*) - 1 from pg_stat_activity where backend_type = 'client backend' and xact_start is not null`,
+	} {
+		if n := s.one(sql); n != 0 {
+			t.Errorf("%s: %d", what, n)
+		}
+	}
+	through, err := pgx.Connect(t.Context(), s.DatabaseURL+"&default_query_exec_mode=simple_protocol")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer through.Close(t.Context())
+	for range 4 { // on whichever connection
+		if err := through.QueryRow(t.Context(), "select count(*) from pg_prepared_statements").Scan(&left); err != nil || left != 0 {
+			t.Errorf("%d prepared statements are left: %v", left, err)
+		}
+	}
 }
 
 // held is a request of a direct target that waits for the test.

@@ -175,6 +175,16 @@ func TestSkipNamesItsKey(t *testing.T) {
 	r.want(1, "select count(*) from orrery.occurrence where status = 'skipped_overlap' and reason = 'key the ledger is held by another run'")
 	r.end(done, r.execution("minutes", "10:01:00"))
 	r.want(1, "select count(*) from orrery.singleton where key = 'the ledger' and held = 0 and token > 0")
+	skipped := r.occurrences("minutes")[1]
+	word := store.OperatorWord{Namespace: namespace, Schedule: "minutes", Occurrence: skipped.ID, By: "ann"}
+	if outcome, err := r.db.RetryOccurrence(t.Context(), word); err != nil || outcome != store.OperatorPending {
+		t.Errorf("another try of what was skipped: %s, %v", outcome, err)
+	}
+	r.tick(x)
+	if again := r.occurrences("minutes")[1]; again.ID != skipped.ID || again.Status != "running" || again.Retry != 1 {
+		t.Errorf("what was skipped is %+v", again)
+	}
+	r.end(done, r.execution("minutes", "10:02:00")+"-r1")
 	before := r.count("select token::integer from orrery.singleton where key = 'the ledger'")
 	r.tickAt(x, "10:03:00")
 	if after := r.count("select token::integer from orrery.singleton where key = 'the ledger'"); after <= before {

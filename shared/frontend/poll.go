@@ -76,5 +76,6 @@ func assignmentOf(signer *Signer, ns history.NamespaceID, t store.Assignment) wi
 		TimeoutMS:          t.Work.Timeout,
 		HeartbeatTimeoutMS: t.Work.HeartbeatTimeout,
 		TraceParent:        t.Trace,
+		FencingToken:       t.Token,
 	}
 }

@@ -164,6 +164,9 @@ func (l *loop) assignment(it *item, o *history.Offer) store.Assignment {
 		Partition: it.Partition, Execution: it.Turn.Execution, Name: it.opening.Name, Workflow: it.opening.Workflow,
 		Version: it.opening.Version, Trace: it.opening.Trace, Row: o.RowRef, Contract: o.Contract, Work: o.Task, Claim: *o.Claim,
 	}
+	if held := it.opening.Occurrence; held != nil {
+		a.Token = held.Token
+	}
 	if len(it.owing) > 0 && o.Task.Redelivery == 0 {
 		a.Turn = it.Turn.Seq // it has no row
 	}

@@ -2,9 +2,11 @@ package node_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -226,4 +228,40 @@ func TestTerminateOtherEndsTheFamily(t *testing.T) {
 		t.Error("the runs overlap")
 	}
 	s.checkHistories()
+}
+
+// TestTasksCarryTheFencingToken: workers get the token of the key that the execution of their task holds, with a task from the
+// queue as with one that is handed over.
+func TestTasksCarryTheFencingToken(t *testing.T) {
+	s, db, _ := scheduled(t)
+	p := s.run("a")
+	s.publish(p, "two", `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"task:work@1","Next":"B"},"B":{"Type":"Task","Resource":"task:work@1","End":true}}}`)
+	s.schedule(p, "two", wire.ScheduleDefinition{Specs: []string{yearly}, Target: wire.ScheduleTarget{Workflow: &wire.WorkflowTarget{Name: "two"}}})
+	s.start(p, "two", "by hand")
+	session := s.register(p, "w")
+	got := map[string][]int64{}
+	triggered := false
+	for late := time.Now().Add(30 * time.Second); len(got["A"]) < 2 || len(got["B"]) < 2; {
+		a, err := p.Poll(t.Context(), caller, wire.PollRequest{SessionID: session, MaxTasks: 1, WaitMS: 500, PollID: rand.Text()})
+		if err != nil || time.Now().After(late) {
+			t.Fatalf("got %v: %v", got, err)
+		}
+		for _, x := range a.Assignments {
+			got[x.Unit] = append(got[x.Unit], x.FencingToken)
+			if _, err := p.Complete(t.Context(), caller, wire.CompleteRequest{Reports: []wire.Completion{{Token: x.Token, Output: json.RawMessage("1")}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(got["B"]) == 1 && !triggered {
+			triggered = true
+			s.trigger(db, "two")
+		}
+	}
+	token := int64(s.count(`select token::integer from orrery.trace`))
+	for unit, tokens := range got {
+		if token == 0 || !slices.Equal(tokens, []int64{0, token}) {
+			t.Errorf("%s got the tokens %v, want none by hand and %d from the schedule", unit, tokens, token)
+		}
+	}
+	s.end(p, "by hand")
 }

@@ -59,6 +59,7 @@ type Assignment struct {
 	Workflow  string
 	Version   int
 	Trace     string
+	Token     int64 // fencing token of the key that the execution holds, zero for none
 	Row       history.RowRef
 	Contract  history.Contract
 	Work      history.Task
@@ -241,6 +242,7 @@ type claimRow struct {
 	Workflow        *string
 	WorkflowVersion *int32
 	Trace           *string
+	FencingToken    *int64
 	Unit            *string
 	Attempt         *int32
 	Offer           *int32
@@ -271,7 +273,7 @@ func claimResult(rows []claimRow) ClaimResult {
 func (r *claimRow) assignment() Assignment {
 	a := Assignment{
 		Task: history.TaskID(*r.ID), Partition: history.Partition(*r.Partition), Execution: history.ExecutionID(*r.Execution),
-		Name: *r.Name, Workflow: *r.Workflow, Version: int(*r.WorkflowVersion), Trace: value(r.Trace),
+		Name: *r.Name, Workflow: *r.Workflow, Version: int(*r.WorkflowVersion), Trace: value(r.Trace), Token: value(r.FencingToken),
 		Row:      history.RowRef{Unit: history.UnitKey(*r.Unit), Attempt: int(*r.Attempt), Offer: int(*r.Offer)},
 		Contract: history.Contract{Task: *r.Task, Version: int(*r.Version)},
 		Work: history.Task{

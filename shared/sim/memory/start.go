@@ -76,7 +76,7 @@ func (m *Store) start(x *tx, by history.FenceNumber, it *store.Item) (store.Star
 		ID: history.ExecutionID(m.next()), Namespace: n.Namespace, Name: n.Name, Definition: n.Definition, Workflow: d.Name,
 		Version: d.Version, Hash: d.Hash, InputHash: n.InputHash, Trace: n.Trace, Partition: it.Partition,
 		Status: history.Running, Seq: 1, StartedAt: t.At,
-	}}
+	}, token: n.Token}
 	if !it.Owes {
 		e.WakeAt = t.WakeAt
 	}

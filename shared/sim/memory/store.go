@@ -80,6 +80,7 @@ type member struct {
 
 type execution struct {
 	store.Execution
+	token       int64 // fencing token
 	ending      bool
 	turns       []store.Row
 	snapshot    []byte

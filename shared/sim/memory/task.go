@@ -73,7 +73,7 @@ func (m *Store) newTask(e *execution, o *history.Offer) *task {
 		namespace: e.Namespace, language: o.Language, rank: -o.Priority, state: "queued",
 		Assignment: store.Assignment{
 			Task: history.TaskID(m.next()), Partition: e.Partition, Execution: e.ID, Name: e.Name, Workflow: e.Workflow,
-			Version: e.Version, Trace: e.Trace, Row: o.RowRef, Contract: o.Contract, Work: o.Task,
+			Version: e.Version, Trace: e.Trace, Token: e.token, Row: o.RowRef, Contract: o.Contract, Work: o.Task,
 		},
 	}
 }

@@ -87,8 +87,8 @@ total as (
 )
 select
     n.now, n.more, coalesce(a.place, 0) as place, a.id, a.partition, a.execution, e.name, d.name as workflow,
-    d.version as workflow_version, e.trace, a.unit, a.attempt, a.offer, a.task, a.version, a.input, a.idempotency_key,
-    a.redelivery, a.timeout_ms, a.heartbeat_ms, a.session::text as session, a.worker, a.poll, a.claimed_at,
+    d.version as workflow_version, e.trace, e.fencing_token, a.unit, a.attempt, a.offer, a.task, a.version, a.input,
+    a.idempotency_key, a.redelivery, a.timeout_ms, a.heartbeat_ms, a.session::text as session, a.worker, a.poll, a.claimed_at,
     coalesce(a.turn, 0) as turn
 from total n
 left join (
