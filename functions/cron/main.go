@@ -26,8 +26,12 @@ import (
 // function is the folder's name.
 const function = "cron"
 
-// stopEarly is kept back from the function's time: what is claimed by then has its start written.
-const stopEarly = 5 * time.Second
+const (
+	// stopEarly is kept back from the function's time: what is claimed by then has its start written.
+	stopEarly = 5 * time.Second
+	// sendTime is what sending spans may take of it.
+	sendTime = 2 * time.Second
+)
 
 func main() {
 	settings, err := config.Load(config.Cron, nil, os.LookupEnv, os.Stdout)
@@ -49,11 +53,19 @@ func main() {
 	}
 	lambda.Start(func(ctx context.Context) (cron.Counts, error) {
 		counts, err := tick(ctx, runner, os.Stdout)
-		if err := traces.Flush(ctx); err != nil {
-			log.Warn("spans could not be sent", telemetry.KeyError, err)
-		}
+		sendSpans(ctx, traces, log)
 		return counts, err
 	})
+}
+
+// sendSpans sends what the tick has recorded, before the process may be frozen. What a collector does not take by then is sent
+// after the next tick, or lost.
+func sendSpans(ctx context.Context, t *telemetry.Traces, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
+	if err := t.Flush(ctx); err != nil {
+		log.Warn("spans could not be sent", telemetry.KeyError, err)
+	}
 }
 
 func newRunner(ctx context.Context, c config.Config, traces *telemetry.Traces, log *slog.Logger) (*cron.Runner, error) {
