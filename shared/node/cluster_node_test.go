@@ -231,7 +231,7 @@ func TestPartitionTakenUnnoticed(t *testing.T) {
 			t.Errorf("%d reports to the inbox, %d commits refused", c.db.count("Report"), c.db.count("refused"))
 		}
 		c.wantEnd(id, history.Succeeded, 20*time.Second) // z is never heard of, and a takes the partition back
-		if n := a.counted("orrery_net_ownership_total"); n != 1 {
+		if n := a.Counted("orrery_net_ownership_total"); n != 1 {
 			t.Errorf("%d partitions found with another owner, want 1", n)
 		}
 	})

@@ -222,7 +222,7 @@ func TestPoisonStopsOneExecution(t *testing.T) {
 				t.Errorf("execution %d is %v", row.ID, row.Status)
 			}
 		}
-		if n := n.counted("orrery_node_executions_blocked_total"); n != 1 {
+		if n := n.Counted("orrery_node_executions_blocked_total"); n != 1 {
 			t.Errorf("%d executions blocked", n)
 		}
 	})

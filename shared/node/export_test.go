@@ -22,8 +22,8 @@ func (n *Node) Waiting() (count int) {
 	return count
 }
 
-// counted reads one of the node's metrics.
-func (n *Node) counted(series string) int {
+// Counted reads one of the node's metrics.
+func (n *Node) Counted(series string) int {
 	values, err := n.config.Metrics.Values()
 	if err != nil {
 		panic(err)

@@ -22,6 +22,7 @@ type metrics struct {
 	started          telemetry.Counter
 	ended            telemetry.Counters
 	occurrences      telemetry.Counters
+	occurrenceTime   telemetry.Histogram
 	dispatched       telemetry.Counters
 	lost             telemetry.Counters
 	loads            telemetry.Counters
@@ -77,6 +78,8 @@ func newMetrics(m *telemetry.Metrics) metrics {
 		ended:         m.Counters("orrery_node_executions_ended_total", "executions ended by this node", label("status", endedStatuses()...)),
 		occurrences: m.Counters("orrery_node_occurrences_ended_total",
 			"tries of schedules' occurrences whose executions this node has ended", label("status", endedStatuses()...)),
+		occurrenceTime: m.Histogram("orrery_node_occurrence_seconds", "how long those took, from the start of the execution",
+			telemetry.Seconds),
 		dispatched: m.Counters("orrery_node_tasks_dispatched_total",
 			"tasks of this node's executions that went to a worker: with the commit that made them, or claimed from the queue",
 			label("how", taskHandedOver, taskClaimed)),
@@ -154,6 +157,9 @@ func (m *metrics) turned(it *item) {
 		m.ended.Of(it.Turn.End.Status.String()).Inc()
 		if it.Turn.Settles != 0 {
 			m.occurrences.Of(it.Turn.End.Status.String()).Inc()
+			if s := it.execution.state; s != nil {
+				m.occurrenceTime.Observe(it.Turn.At.Sub(s.StartedAt()).Seconds())
+			}
 		}
 	}
 	dispatched := 0

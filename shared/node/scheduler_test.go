@@ -98,6 +98,9 @@ func TestBellsRunSchedules(t *testing.T) {
 	if h := p.node.Health().Node.Scheduler; h == nil || h.Started != 2 || len(h.Faults) > 0 {
 		t.Errorf("health says %+v", h)
 	}
+	if n := p.node.Counted("orrery_node_occurrences_ended_total{SUCCEEDED}"); n != 2 {
+		t.Errorf("%d ends of occurrences are counted, want 2", n)
+	}
 }
 
 // TestHeartbeatsRunSchedules: nobody rings, and the heartbeat finds what is due.
