@@ -78,7 +78,7 @@ func newMetrics(m *telemetry.Metrics) metrics {
 		ended:         m.Counters("orrery_node_executions_ended_total", "executions ended by this node", label("status", endedStatuses()...)),
 		occurrences: m.Counters("orrery_node_occurrences_ended_total",
 			"tries of schedules' occurrences whose executions this node has ended", label("status", endedStatuses()...)),
-		occurrenceTime: m.Histogram("orrery_node_occurrence_seconds", "how long those took, from the start of the execution",
+		occurrenceTime: m.Histogram("orrery_node_occurrence_seconds", "how long the executions of occurrences took, from start to end",
 			telemetry.Seconds),
 		dispatched: m.Counters("orrery_node_tasks_dispatched_total",
 			"tasks of this node's executions that went to a worker: with the commit that made them, or claimed from the queue",
