@@ -411,3 +411,32 @@ func TestOtherNamespacesAreNotSeen(t *testing.T) {
 		t.Errorf("rows %v, want %v", after, before)
 	}
 }
+
+// TestActiveLimit: a start beyond the limit of active executions is a 429 that names it and says when to come again; a name that
+// is there is answered all the same.
+func TestActiveLimit(t *testing.T) {
+	s := newSurface(t)
+	s.publish("orders", oneTask)
+	s.start("orders", "order-1", `{}`)
+	if _, err := s.pool.Exec(t.Context(), "update orrery.namespace set max_active = 2"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.CountActive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.start("orders", "order-2", `{}`)
+	before := s.rows()
+	q := wire.StartRequest{Workflow: "orders", Name: "order-3", Input: json.RawMessage(`{}`)}
+	e := s.refused("POST", "/v1/executions", q, wire.TooManyExecutions)
+	if !strings.Contains(e.Message, "limit of 2 active executions") || !strings.Contains(e.Message, `"default"`) {
+		t.Errorf("the message %q does not name the limit", e.Message)
+	}
+	if after := s.call("POST", "/v1/executions", q, 429, nil).Get("Retry-After"); after != "1" {
+		t.Errorf("Retry-After %q", after)
+	}
+	if after := s.rows(); !maps.Equal(before, after) {
+		t.Errorf("a refused start has changed rows: %v, before %v", after, before)
+	}
+	q.Name = "order-2"
+	s.call("POST", "/v1/executions", q, 200, nil)
+}

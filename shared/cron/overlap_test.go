@@ -546,3 +546,26 @@ func TestRedrive(t *testing.T) {
 		})
 	}
 }
+
+// TestActiveLimitDefers: an occurrence whose execution would be one too many waits, and is started when there is room; its
+// key is free meanwhile.
+func TestActiveLimitDefers(t *testing.T) {
+	r := newRig(t)
+	r.create("a", workflow("0 1 10 * * *"))
+	r.create("b", workflow("0 1 10 * * *"))
+	r.exec("update orrery.namespace set max_active = 1")
+	if _, err := r.db.CountActive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	x := r.runner(cron.Options{})
+	r.tickAt(x, "10:01:00")
+	r.tick(x)
+	r.want(1, "select count(*) from orrery.occurrence where status = 'running'")
+	r.want(1, "select count(*) from orrery.occurrence where status = 'pending' and reason like 'deferred: %limit of active executions%'")
+	r.want(1, "select sum(held)::integer from orrery.singleton")
+	r.want(1, "select count(*) from orrery.execution")
+	r.exec("update orrery.namespace set max_active = 2")
+	r.tickAt(x, "10:02:00")
+	r.want(2, "select count(*) from orrery.occurrence where status = 'running'")
+	r.want(2, "select sum(running)::integer from orrery.active")
+}

@@ -293,6 +293,8 @@ func (r *Runner) notStarted(ctx context.Context, kind store.StartErrorKind, list
 			ends = append(ends, *refused(a.ClaimRef, "an execution has the name "+a.executionName()))
 		case store.StartArchived:
 			ends = append(ends, archived(a.ClaimRef))
+		case store.StartLimited:
+			ends = append(ends, deferred(a.ClaimedRun, "the namespace has its limit of active executions"))
 		case store.StartStale:
 			ends = append(ends, store.RunEnd{ClaimRef: a.ClaimRef, Outcome: store.RunDeferred, Reason: "deferred: others were faster"})
 		}

@@ -169,19 +169,24 @@ func (d *decider) children(b *touched, now standing) {
 	}
 }
 
-// HandOuts gives the tasks that workers have, as the offers that they were: for rows that their turns have not written. The
-// claims lack what a state does not keep, the poll.
-func HandOuts(m *definition.Machine, s *history.State) ([]history.Offer, error) {
+// Offers gives the open units that have rows in the queue, as the offers that they were: for rows that are not there. Those that
+// workers have carry their claims, which lack what a state does not keep, the poll.
+func Offers(m *definition.Machine, s *history.State) ([]history.Offer, error) {
 	d := &decider{m: m, s: s, t: &history.Turn{}}
 	for _, v := range s.OpenVisits() {
-		u, _ := v.View()
-		if !v.HasRow() || u.Status != history.UnitDispatched {
-			continue
+		if row, ok := v.TokenRow(); ok {
+			d.offer(v, standing{row: row, token: true})
 		}
-		if d.offer(v, standing{row: v.Row()}); d.err != nil {
+		u, _ := v.View()
+		if v.HasRow() && (u.Status == history.UnitQueued || u.Status == history.UnitDispatched) {
+			d.offer(v, standing{row: v.Row()})
+		}
+		if d.err != nil {
 			return nil, d.err
 		}
-		d.t.Offers[len(d.t.Offers)-1].Claim = &history.Claim{Session: u.Session, Worker: u.Worker, At: u.DispatchedAt}
+		if n := len(d.t.Offers); v.HasRow() && u.Status == history.UnitDispatched {
+			d.t.Offers[n-1].Claim = &history.Claim{Session: u.Session, Worker: u.Worker, At: u.DispatchedAt}
+		}
 	}
 	return d.t.Offers, nil
 }

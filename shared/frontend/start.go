@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -60,8 +61,15 @@ func (f *Frontend) begin(ctx context.Context, c auth.Call, q wire.StartRequest) 
 	if err != nil {
 		return wire.Execution{}, false, failed("start execution "+item.New.Name, err)
 	}
+	if s.MaxActive != 0 {
+		return wire.Execution{}, false, wire.Errorf(wire.TooManyExecutions,
+			"the namespace %q has its limit of %d active executions", c.Namespace, s.MaxActive).After(activePause)
+	}
 	return startedAs(q, item, def, s)
 }
+
+// activePause is what a start is told to wait that the limit of active executions has refused.
+const activePause = time.Second
 
 // firstTurn decides the first turn of the execution that q asks for by its name, o is what a schedule asks for it for. Namespace, partition
 // and epoch of the item are left to the caller. behaviour is the cluster's level: a process that knows a higher one writes at the

@@ -63,7 +63,7 @@ func (l *loop) written(it *item) {
 	l.lookAtFamily(it.Turn)
 }
 
-// begun takes in a new execution; false when its name was taken.
+// begun takes in a new execution; false when its name was taken, or it was one too many.
 func (l *loop) begun(it *item) bool {
 	e := it.execution
 	if x := it.started.Existing; x != nil && it.start.unsure && x.StartedAt == it.Turn.At {
@@ -74,7 +74,7 @@ func (l *loop) begun(it *item) bool {
 		return false
 	}
 	it.start.answer <- startAnswer{started: it.started}
-	if it.started.Existing != nil {
+	if it.started.Existing != nil || it.started.MaxActive != 0 {
 		l.free(it)
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/orrery-dev/orrery/shared/decide"
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/store"
 	"github.com/orrery-dev/orrery/shared/telemetry"
@@ -166,19 +167,20 @@ func (l *loop) firePays() {
 	}
 }
 
-// owesAfterLoad takes in what a load has found missing; it is due at once.
+// owesAfterLoad takes in what a load has found missing; it is due at once. Only hand-overs may be owed: what waits in the
+// queue has had its row from the beginning.
 func (l *loop) owesAfterLoad(e *execution, x *loaded) {
 	from := l.fence
 	if e.origin != 0 {
 		from, e.origin = e.origin, 0
 	}
 	now := time.Now()
-	if n := len(x.missing); n > 0 && !l.mayOwe(e) {
-		l.node.metrics.withoutRow.Add(float64(n))
-		l.log.Error("open units had no row in the queue, and no debt names them", telemetry.KeyExecution, e.id, telemetry.KeyCount, n)
-	}
-	e.owed = map[history.UnitKey]owed{}
+	e.owed, e.rowless = map[history.UnitKey]owed{}, nil
 	for _, o := range x.missing {
+		if o.Claim == nil {
+			e.rowless = append(e.rowless, o.RowRef)
+			continue
+		}
 		for _, h := range e.lost {
 			if h.RowRef == o.RowRef {
 				o.Claim.PollID = h.poll.ID
@@ -187,6 +189,14 @@ func (l *loop) owesAfterLoad(e *execution, x *loaded) {
 		}
 		e.owed[o.Unit] = owed{store.HandOut{Offer: o, From: from}, now}
 	}
+	lost := len(e.rowless)
+	if !l.mayOwe(e) {
+		lost = len(x.missing)
+	}
+	if lost > 0 {
+		l.node.metrics.withoutRow.Add(float64(lost))
+		l.log.Error("open units had no row in the queue, and no debt names them", telemetry.KeyExecution, e.id, telemetry.KeyCount, lost)
+	}
 	e.lost = nil
 	if e.payAt = now; !e.owes() {
 		e.payAt = time.Time{}
@@ -194,6 +204,21 @@ func (l *loop) owesAfterLoad(e *execution, x *loaded) {
 		e.debts = nil
 		l.releaseDebts(before)
 	}
+}
+
+// offerRowless offers units anew whose rows were missing when the execution was loaded, unless the turn has moved them on.
+func (e *execution) offerRowless(t *history.Turn) error {
+	if len(e.rowless) == 0 {
+		return nil
+	}
+	open, err := decide.Offers(e.machine, e.state)
+	for _, o := range open {
+		if slices.Contains(e.rowless, o.RowRef) && o.Claim == nil && !slices.ContainsFunc(t.Offers, func(x history.Offer) bool { return x.RowRef == o.RowRef }) {
+			t.Offers = append(t.Offers, o)
+		}
+	}
+	e.rowless = nil
+	return err
 }
 
 // mayOwe tells whether rows of the execution may be missing for a reason: a debt names it, or one that is not known yet may,

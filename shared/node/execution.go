@@ -48,6 +48,8 @@ type execution struct {
 	owed  map[history.UnitKey]owed
 	payAt time.Time
 	debts []*debt
+	// rowless are offers whose rows were missing in the queue; the next turn writes them.
+	rowless []history.RowRef
 	// origin is whose hand-overs the next load finds without rows, zero for this incarnation's.
 	origin history.FenceNumber
 	// lost are hand-overs of a commit with an unknown outcome. recalls are polls, and payers others, that wait for rows.
@@ -104,7 +106,8 @@ const maxCommands = 500
 
 // hasWork tells whether the execution wants a turn now.
 func (e *execution) hasWork(now time.Time) bool {
-	return len(e.waiting) > 0 || e.timer && !e.asking || len(e.dispatched) > 0 && !now.Before(e.lazyAt) || e.mustPay(now)
+	return len(e.waiting) > 0 || e.timer && !e.asking || len(e.dispatched) > 0 && !now.Before(e.lazyAt) || e.mustPay(now) ||
+		len(e.rowless) > 0
 }
 
 // take gives the commands of the next turn: claims first, because everything else is later than they are; then what
@@ -164,7 +167,7 @@ func (e *execution) forgetState() {
 	e.state, e.machine = nil, nil
 	e.timer, e.heard, e.asking = false, nil, false
 	e.asked++
-	e.owed, e.payAt = nil, time.Time{}
+	e.owed, e.payAt, e.rowless = nil, time.Time{}, nil
 }
 
 // holds tells whether a worker has one of its tasks, as far as the state knows.

@@ -117,7 +117,7 @@ func (s local) Start(ctx context.Context, it store.Item) (store.Started, error) 
 		return started, err
 	}
 	started, err = s.Store.Start(ctx, it)
-	if err == nil && started.Existing == nil {
+	if err == nil && started.Existing == nil && started.MaxActive == 0 {
 		s.node.metrics.started.Inc()
 	}
 	return started, err

@@ -36,7 +36,7 @@ type loaded struct {
 	machine *definition.Machine
 	size    int64
 	over    bool
-	missing []history.Offer // hand-outs without rows
+	missing []history.Offer // open units without rows
 	err     error
 }
 
@@ -118,7 +118,7 @@ func (n *Node) load(ctx context.Context, wanted []*execution) loads {
 	return m
 }
 
-// compareRows finds the hand-outs of loaded executions that have no rows in the queue.
+// compareRows finds the open units of loaded executions that have no rows in the queue.
 func (m *loads) compareRows() {
 	there := make(map[store.Holding]bool, len(m.pending.Rows))
 	for _, r := range m.pending.Rows {
@@ -128,7 +128,7 @@ func (m *loads) compareRows() {
 		if x.over || x.err != nil {
 			continue
 		}
-		x.missing, x.err = decide.HandOuts(x.machine, x.state)
+		x.missing, x.err = decide.Offers(x.machine, x.state)
 		x.missing = slices.DeleteFunc(x.missing, func(o history.Offer) bool {
 			return there[store.Holding{Execution: id, Row: o.RowRef}]
 		})

@@ -16,6 +16,7 @@ type looks struct {
 	inbox, claims, lost look
 	debts               look // at what came with partitions
 	due                 dueLooks
+	walk                walk
 	// belled is set when a bell, and not this node itself, has asked for the look at the inbox.
 	belled bool
 	// inboxFrom and claimsFrom are low-water keys.
@@ -98,6 +99,7 @@ func (l *loop) look() {
 	l.lookDue()
 	l.lookLost()
 	l.lookDebts()
+	l.lookRowless()
 }
 
 // partitions lists the owned ones, in order.

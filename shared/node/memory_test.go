@@ -308,6 +308,7 @@ func (m *memory) Expire(context.Context, store.Expiry) (store.Expired, error) {
 func (m *memory) Days(context.Context) ([]store.Day, error)            { return nil, nil }
 func (m *memory) KeepDay(context.Context, time.Time, int) (int, error) { return 0, nil }
 func (m *memory) DropDay(context.Context, time.Time) (bool, error)     { return false, nil }
+func (m *memory) CountActive(context.Context) (int64, error)           { return 0, nil }
 func (m *memory) Clean(context.Context, store.Cleaning) (store.Cleaned, error) {
 	return store.Cleaned{}, nil
 }
@@ -386,6 +387,10 @@ func (m *memory) unnoticed(want func(*memoryTask) bool) []store.UnnoticedClaim {
 func (m *memory) Unnoticed(_ context.Context, ps []history.Partition, _ history.TaskID, _ int) ([]store.UnnoticedClaim, error) {
 	defer m.lock("Unnoticed")()
 	return m.unnoticed(func(t *memoryTask) bool { return slices.Contains(ps, t.Partition) }), nil
+}
+
+func (m *memory) Rowless(context.Context, store.RowlessQuery) (store.RowlessStep, error) {
+	return store.RowlessStep{}, nil
 }
 
 func (m *memory) Pending(ctx context.Context, ids []history.ExecutionID, limit int) (out store.Pending, err error) {

@@ -39,6 +39,7 @@ type metrics struct {
 	ownership  telemetry.Counter
 	unnoticed  telemetry.Counter
 	withoutRow telemetry.Counter
+	active     telemetry.Counter
 }
 
 // The values of labels.
@@ -101,6 +102,7 @@ func newMetrics(m *telemetry.Metrics) metrics {
 		ownership:  m.Counter("orrery_net_ownership_total", "partitions whose owner in the database was another than the node thought, though no change was announced"),
 		unnoticed:  m.Counter("orrery_net_unnoticed_claims_total", "claims that no turn had recorded after 30 s"),
 		withoutRow: m.Counter("orrery_net_units_without_row_total", "open units whose row in the queue was missing; each was offered anew"),
+		active:     m.Counter("orrery_net_active_executions_total", "by how much counts of active executions were wrong, where a limit needs them"),
 	}
 }
 

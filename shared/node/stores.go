@@ -37,6 +37,7 @@ type inboxStore interface {
 	Unnoticed(ctx context.Context, ps []history.Partition, from history.TaskID, limit int) ([]store.UnnoticedClaim, error)
 	Due(ctx context.Context, ps []history.Partition, from, until history.Time, limit int) ([]store.DueExecution, error)
 	LostClaims(ctx context.Context, q store.LostQuery) ([]store.LostClaim, error)
+	Rowless(ctx context.Context, q store.RowlessQuery) (store.RowlessStep, error)
 	Pending(ctx context.Context, ids []history.ExecutionID, limit int) (store.Pending, error)
 	Heard(ctx context.Context, session string, hs []store.Holding) (map[store.Holding]history.Time, error)
 	Look(ctx context.Context, b store.Beat) (store.Pulse, error)
@@ -65,6 +66,7 @@ type keepStore interface {
 	Days(ctx context.Context) ([]store.Day, error)
 	KeepDay(ctx context.Context, day time.Time, most int) (int, error)
 	DropDay(ctx context.Context, day time.Time) (bool, error)
+	CountActive(ctx context.Context) (wrong int64, err error)
 }
 
 // Membership is the database for the node's heartbeats: a store of its own with a connection of its own, so that no

@@ -105,13 +105,16 @@ func (l *loop) turn(e *execution) *item {
 	}
 	l.askSessions(e)
 	cmds := e.take()
-	if len(cmds) == 0 && !e.mustPay(time.Now()) {
+	if len(cmds) == 0 && !e.mustPay(time.Now()) && len(e.rowless) == 0 {
 		l.rest(e)
 		return nil
 	}
 	turn, err := l.world(e).Handle(e.machine, e.state, cmds, l.now())
 	e.supplied = nil
 	it := &item{execution: e, commands: cmds}
+	if err == nil {
+		err = e.offerRowless(&turn)
+	}
 	if err == nil {
 		turn.Execution = e.id
 		it.Item = store.Item{Partition: e.partition, Epoch: e.epoch, Turn: &turn}

@@ -52,6 +52,7 @@ func (u *upkeep) run(ctx context.Context) error {
 		}
 		u.clean(ctx)
 		u.expire(ctx)
+		u.countActive(ctx)
 		if time.Since(u.sorted) >= sortEvery {
 			u.sorted = time.Now()
 			u.sortDays(ctx)
@@ -74,6 +75,18 @@ func (u *upkeep) expire(ctx context.Context) {
 		if step.Busy || step.Removed == 0 || step.Last == 0 {
 			return
 		}
+	}
+}
+
+// countActive sets the counts right by which limits of active executions hold.
+func (u *upkeep) countActive(ctx context.Context) {
+	wrong, err := u.node.store.CountActive(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		u.log.Warn("active executions could not be counted", telemetry.KeyError, err)
+	case wrong > 0:
+		u.node.metrics.active.Add(float64(wrong))
+		u.log.Warn("the number of active executions was wrong", telemetry.KeyCount, wrong)
 	}
 }
 

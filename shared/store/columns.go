@@ -109,6 +109,7 @@ type turnColumns struct {
 	wakes       []*time.Time
 	owes        []bool
 	statuses    []*int16
+	changes     []int16
 }
 
 func (c *turnColumns) add(t *history.Turn, owes bool) {
@@ -121,11 +122,23 @@ func (c *turnColumns) add(t *history.Turn, owes bool) {
 	c.wakes = append(c.wakes, wake)
 	c.owes = append(c.owes, owes)
 	c.statuses = append(c.statuses, status)
+	c.changes = append(c.changes, change(t))
 }
 
-func (c *turnColumns) args() args {
+// change is by how much a turn changes the number of running executions.
+func change(t *history.Turn) int16 {
+	switch {
+	case t.End != nil && !t.Reopened:
+		return -1
+	case t.End == nil && t.Reopened:
+		return 1
+	}
+	return 0
+}
+
+func (c *turnColumns) args(fence history.FenceNumber) args {
 	return args{
-		"executions": c.executions, "seqs": c.seqs, "ats": c.ats, "first_events": c.firstEvents, "events": c.events,
+		"fence": int32(fence), "changes": c.changes, "executions": c.executions, "seqs": c.seqs, "ats": c.ats, "first_events": c.firstEvents, "events": c.events,
 		"wakes": c.wakes, "owes": c.owes, "statuses": c.statuses,
 	}
 }

@@ -68,6 +68,8 @@ type Started struct {
 	Execution history.ExecutionID
 	// Existing is set when the name was taken: nothing was written for the item.
 	Existing *Execution
+	// MaxActive is the namespace's limit of active executions, where that has refused the start; else zero.
+	MaxActive int
 }
 
 // Committed is the result of a commit.
@@ -221,7 +223,7 @@ func (c *itemColumns) write(p *pipeline) *writes {
 		p.exec(markEndingSQL, args{"executions": c.marked})
 	}
 	if len(c.turns.executions) > 0 {
-		p.exec(turnsSQL, c.turns.args())
+		p.exec(turnsSQL, c.turns.args(c.fence))
 	}
 	if len(c.starts.items) > 0 {
 		collect(p, startSQL, c.starts.args(c.fence), &w.started)

@@ -68,7 +68,7 @@ var literals = map[string]string{
 	"write": "true", "look": "true", "node": "'n1'", "inbox_from": "0::bigint", "unnoticed_from": "0::bigint",
 	"wake_from": "'2000-01-01'::timestamptz", "session_timeout": "30000::bigint", "node_timeout": "5000::bigint", "beat": "1::bigint",
 	"interval": "1000::bigint", "details": "array[null]::text[]", "ats": "array[now()]", "seqs": "array[2]", "first_events": "array[2]",
-	"events": "array['[]']", "wakes": "array[null]::timestamptz[]", "owes": "array[false]", "statuses": "array[null]::smallint[]", "states": "array['x']::bytea[]",
+	"events": "array['[]']", "wakes": "array[null]::timestamptz[]", "owes": "array[false]", "statuses": "array[null]::smallint[]", "changes": "array[-1]::smallint[]", "states": "array['x']::bytea[]",
 	"outcomes": "array['applied']", "answers": "array['']", "ended": "array[7]::bigint[]", "reply_executions": "array[7]::bigint[]",
 	"reply_entries": "array[7]::bigint[]", "definitions": "false", "entry": "7::bigint", "execution": "7::bigint",
 	"before": "9000::bigint", "window": "10000", "status": "2::smallint", "workflow": "''", "version": "0",

@@ -48,6 +48,7 @@ var (
 	unnoticedSQL   = query("unnoticed")
 	unnoticedOfSQL = query("unnoticed_of")
 	rowsOfSQL      = query("rows_of")
+	rowlessSQL     = query("rowless")
 	dueSQL         = query("due")
 	lostClaimsSQL  = query("lost_claims")
 	heardSQL       = query("heard")
@@ -382,6 +383,46 @@ func (s *Store) Blocked(ctx context.Context, ps []history.Partition) ([]history.
 	var out []history.ExecutionID
 	for _, r := range rows {
 		out = append(out, history.ExecutionID(r.Execution))
+	}
+	return out, err
+}
+
+// RowlessQuery is one step of a walk over executions that looks for those without a row in the queue.
+type RowlessQuery struct {
+	Partitions []history.Partition
+	After      history.ExecutionID // where the walk has come to; zero to begin
+	Window     int                 // executions to look at
+	Limit      int                 // executions to return
+}
+
+// RowlessStep is what a step has found.
+type RowlessStep struct {
+	Executions []RowlessExecution
+	Last       history.ExecutionID // where the next step goes on; zero when the walk is over
+}
+
+// RowlessExecution is one that runs and has no row in the queue: it waits for something else, or the row is lost.
+type RowlessExecution struct {
+	Execution history.ExecutionID
+	Partition history.Partition
+}
+
+// Rowless makes one step.
+func (s *Store) Rowless(ctx context.Context, q RowlessQuery) (RowlessStep, error) {
+	type row struct {
+		Execution int64
+		Partition int16
+		Last      int64
+	}
+	rows, err := list[row](ctx, s, "look for executions without rows", rowlessSQL, args{
+		"partitions": int16s(q.Partitions), "after": int64(q.After), "window": q.Window, "limit": q.Limit, "now": s.now(),
+	})
+	var out RowlessStep
+	for _, r := range rows {
+		out.Last = history.ExecutionID(r.Last)
+		if r.Execution != 0 {
+			out.Executions = append(out.Executions, RowlessExecution{history.ExecutionID(r.Execution), history.Partition(r.Partition)})
+		}
 	}
 	return out, err
 }

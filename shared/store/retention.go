@@ -17,6 +17,8 @@ var (
 	daysSQL    = query("days")
 	keepDaySQL = query("keep_day")
 	dropDaySQL = query("drop_day")
+
+	countActiveSQL = query("count_active")
 )
 
 // Expiry is one step of the walk over all executions that removes those whose time is over.
@@ -104,4 +106,15 @@ func (s *Store) DropDay(ctx context.Context, day time.Time) (bool, error) {
 		return false, err
 	}
 	return rows[0].Dropped, nil
+}
+
+// CountActive sets right how many executions run in namespaces that have a limit, every ten minutes, and returns by how much
+// that was wrong. Where there is no limit, and before it is time, it costs next to nothing.
+func (s *Store) CountActive(ctx context.Context) (wrong int64, err error) {
+	type row struct{ Wrong int64 }
+	rows, err := write[row](ctx, s, "count active executions", countActiveSQL, args{"now": s.now()})
+	if err != nil {
+		return 0, err
+	}
+	return rows[0].Wrong, nil
 }

@@ -207,6 +207,8 @@ const (
 	StartArchived
 	// StartStale: their fencing tokens are not greater than those that were given meanwhile. Claim them anew.
 	StartStale
+	// StartLimited: their namespaces have as many active executions as they may.
+	StartLimited
 )
 
 // StartError names the occurrences that keep a batch from being started. Nothing was written; the others go again at once.
@@ -224,6 +226,7 @@ func (e *StartError) Unwrap() error { return e.Err }
 
 var startErrorKinds = map[string]StartErrorKind{
 	"OR006": StartLost, "OR007": StartBusy, "OR008": StartTaken, "OR009": StartArchived, "OR010": StartStale,
+	"OR013": StartLimited,
 }
 
 // StartRuns starts claimed occurrences in one transaction: it takes their keys, writes the first turns of their executions

@@ -49,9 +49,10 @@ func (s *Store) start(ctx context.Context, it Item) (Started, error) {
 
 // startedRow is a new execution by its place among the starts, from 1; 0 for none.
 type startedRow struct {
-	Place int64
-	ID    int64
-	Debt  int64 // what the starts that owe are noted under, zero for none
+	Place     int64
+	ID        int64 // zero for one that was refused
+	MaxActive int32 // the limit that has refused it, else zero
+	Debt      int64 // what the starts that owe are noted under, zero for none
 }
 
 // startedOf tells what became of the starts, by the indexes of their items. Names that were lost to others take a round trip
@@ -60,7 +61,7 @@ func (s *Store) startedOf(ctx context.Context, items []Item, starts []int, rows 
 	out := make(map[int]Started, len(starts))
 	for _, r := range rows {
 		if r.Place > 0 {
-			out[starts[r.Place-1]] = Started{Execution: history.ExecutionID(r.ID)}
+			out[starts[r.Place-1]] = Started{Execution: history.ExecutionID(r.ID), MaxActive: int(r.MaxActive)}
 		}
 	}
 	if len(out) == len(starts) {

@@ -83,6 +83,19 @@ func (m *Store) Pending(ctx context.Context, ids []history.ExecutionID, limit in
 	return out, nil
 }
 
+// Rowless lists executions that run and have no row in the queue, all in one step.
+func (m *Store) Rowless(_ context.Context, q store.RowlessQuery) (out store.RowlessStep, _ error) {
+	m.read(func() {
+		for _, e := range m.executions {
+			if e.Status == history.Running && e.Blocked == "" && slices.Contains(q.Partitions, e.Partition) && len(out.Executions) < q.Limit &&
+				!slices.ContainsFunc(m.tasks, func(t *task) bool { return t.Execution == e.ID }) {
+				out.Executions = append(out.Executions, store.RowlessExecution{Execution: e.ID, Partition: e.Partition})
+			}
+		}
+	})
+	return out, nil
+}
+
 // Report puts reports into inboxes. The first complete or fail of an attempt makes its rows done (I6).
 func (m *Store) Report(_ context.Context, rs []store.Report) (out []store.ReportOutcome, err error) {
 	err = m.transact(func(x *tx) error {

@@ -173,13 +173,14 @@ func (m *Store) Due(_ context.Context, ps []history.Partition, from, until histo
 // MakePartitions has nothing to make.
 func (m *Store) MakePartitions(context.Context, int) (int, error) { return 0, nil }
 
-// Expire, Days, KeepDay and DropDay have nothing to do: everything is kept, in one place.
+// Expire, Days, KeepDay, DropDay and CountActive have nothing to do: everything is kept, in one place, and nothing limited.
 func (m *Store) Expire(context.Context, store.Expiry) (store.Expired, error) {
 	return store.Expired{}, nil
 }
 func (m *Store) Days(context.Context) ([]store.Day, error)            { return nil, nil }
 func (m *Store) KeepDay(context.Context, time.Time, int) (int, error) { return 0, nil }
 func (m *Store) DropDay(context.Context, time.Time) (bool, error)     { return false, nil }
+func (m *Store) CountActive(context.Context) (int64, error)           { return 0, nil }
 
 // Clean removes rows that nobody needs.
 func (m *Store) Clean(_ context.Context, c store.Cleaning) (out store.Cleaned, err error) {
