@@ -239,12 +239,13 @@ create table orrery.active (
     constraint active_count check ((part = 0) = (counted_at is not null))
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
 
--- Executions that cannot go on without a human: their inbox and their timers wait.
+-- Executions that cannot go on without a human, or without a node of another version: their inbox and their timers wait.
 create table orrery.blocked (
     execution  bigint primary key,
     partition  smallint not null,
     reason     text not null,
-    blocked_at timestamptz not null default now()
+    blocked_at timestamptz not null default now(),
+    fence      integer   -- for whom alone it is blocked; null for everybody
 );
 
 -- Makes the partitions of history and snapshots from today to so many days ahead, and returns how many were missing.

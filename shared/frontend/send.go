@@ -101,7 +101,10 @@ func (f *Frontend) send(ctx context.Context, c auth.Call, id string, cmd history
 	}
 	reply := sent.Reply
 	if reply == nil {
-		reply = f.await(ctx, sent.Entry)
+		var gone bool
+		if reply, gone = f.await(ctx, sent.Entry); gone && m.Key != "" { // another request under the key has read it
+			reply = f.kept(ctx, m)
+		}
 	}
 	return reply, replyError(reply, id)
 }
@@ -137,18 +140,29 @@ func replyError(r *history.Reply, id string) error {
 	return nil
 }
 
-// await reads the reply to an entry until it is there; nil is none in time, or one that somebody else has read.
-func (f *Frontend) await(ctx context.Context, e store.EntryRef) *history.Reply {
+// kept is the answer that the idempotency key of a message keeps; nil for none.
+func (f *Frontend) kept(ctx context.Context, m store.Message) *history.Reply {
+	sent, err := f.store.Send(ctx, m)
+	if err != nil || sent.Outcome != store.SendRepeated {
+		return nil // the entry was durable and answered, and nobody can say how
+	}
+	return sent.Reply
+}
+
+// await reads the reply to an entry until it is there; nil is none in time, or, when it is gone, one that somebody else has
+// read.
+func (f *Frontend) await(ctx context.Context, e store.EntryRef) (reply *history.Reply, gone bool) {
 	end := waitUntil(ctx, replyTime)
 	pauses := f.pauses
 	for {
 		rung, forget := f.host.AwaitReply(e)
 		reply, err := f.store.Reply(ctx, e)
 		// The entry is durable: a database that cannot be read now is waited for like an owner.
-		done := reply != nil || errors.Is(err, store.ErrNotFound) || !pauses.waitFor(ctx, rung, end)
+		gone := errors.Is(err, store.ErrNotFound)
+		done := reply != nil || gone || !pauses.waitFor(ctx, rung, end)
 		forget()
 		if done {
-			return reply
+			return reply, gone
 		}
 	}
 }

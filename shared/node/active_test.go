@@ -79,7 +79,6 @@ func TestActiveLimit(t *testing.T) {
 
 // TestActiveLimitLetsFamiliesBe: the children of a running execution start beyond the limit, waited for or not.
 func TestActiveLimitLetsFamiliesBe(t *testing.T) {
-	t.Parallel()
 	s := newSystem(t)
 	p := s.run("a")
 	s.publish(p, "inner", `{"StartAt": "Hear", "States": {"Hear": {"Type": "Task", "Resource": "signal:go", "TimeoutSeconds": 1,

@@ -1,8 +1,6 @@
 package node
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/orrery-dev/orrery/shared/frontend"
@@ -332,21 +330,4 @@ func (l *loop) startFailed(it *item) {
 	if it.outcome == ownerGone {
 		l.owners.look()
 	}
-}
-
-// block takes an execution out of service, in a commit of its own.
-func (l *loop) block(e *execution, cause error) {
-	held := store.Held{Partition: e.partition, Epoch: e.epoch}
-	id := e.id
-	l.setWake(e, 0)
-	l.stick(e)
-	l.forget(e, errElsewhere)
-	l.node.metrics.blocked.Inc()
-	l.spawn(func(ctx context.Context) message {
-		err := l.node.store.Block(ctx, l.fence, held, id, cause.Error())
-		if err != nil && !errors.Is(err, store.ErrFenced) {
-			l.log.Error("an execution could not be blocked", telemetry.KeyExecution, id, telemetry.KeyError, err)
-		}
-		return nothing{}
-	})
 }

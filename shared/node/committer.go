@@ -96,7 +96,11 @@ func (c *committer) write(ctx context.Context, batch []*item) error {
 		if c.blame(left, failed) {
 			continue
 		}
+		if failed.Kind == store.Unavailable && tries == 1 {
+			c.log.Warn("a commit failed and is sent again", telemetry.KeyCount, len(left), telemetry.KeyError, err)
+		}
 		if tries >= mostTries {
+			c.log.Error("a commit fails again and again; its turns are decided anew", telemetry.KeyCount, len(left), telemetry.KeyError, err)
 			mark(left, notNow, err)
 			return nil
 		}
@@ -177,6 +181,7 @@ func (c *committer) findOut(ctx context.Context, items []*item, cause error) err
 			mark(items, unknown, cause)
 			return errFenced
 		}
+		c.log.Warn("the end of a commit could not be made sure", telemetry.KeyError, err)
 		if !pause.wait(ctx) {
 			mark(items, unknown, cause)
 			return context.Cause(ctx)

@@ -38,6 +38,7 @@ type loaded struct {
 	over    bool
 	missing []history.Offer // open units without rows
 	err     error
+	blocked history.FenceNumber // who could not fold it, and is not its owner any more
 }
 
 // loads is a load on its way back.
@@ -137,7 +138,7 @@ func (m *loads) compareRows() {
 
 // fold makes the state of what was read. One that has ended needs none, unless it may go on.
 func (m *loads) fold(n *Node, r *store.Loaded) *loaded {
-	x := &loaded{row: r.Execution, epoch: r.Epoch, fence: r.Fence, over: r.Blocked != ""}
+	x := &loaded{row: r.Execution, epoch: r.Epoch, fence: r.Fence, over: r.Blocked != "", blocked: r.BlockedBy}
 	if r.Status.Ended() {
 		x.over = x.over || !slices.ContainsFunc(m.pending.Entries, func(e store.Entry) bool {
 			return e.Execution == r.ID && e.Command.Kind == history.KindRedrive
@@ -194,7 +195,7 @@ func (m loads) apply(l *loop) {
 		case loadOver:
 			l.forgetUnserved(e)
 		case loadUnfoldable:
-			l.unfoldable(e, x.err)
+			l.unfoldable(e, x)
 		default:
 			l.wake(e, x)
 		}
@@ -242,6 +243,9 @@ func (l *loop) wake(e *execution, x *loaded) {
 	}
 	l.setWake(e, wake)
 	l.owesAfterLoad(e, x)
+	if x.blocked != 0 {
+		l.unblock(e)
+	}
 }
 
 // learn finds out what became of a commit whose outcome was unknown. The turn's number tells: while the epoch is the same,
@@ -297,15 +301,6 @@ func (l *loop) forgetUnserved(e *execution) {
 	delete(l.held, e.id)
 	l.setWake(e, 0)
 	l.stick(e)
-	l.forget(e, errElsewhere)
-}
-
-// unfoldable leaves an execution alone that a newer version has written to, or whose history or definition is damaged.
-// Calls for it go to the inbox, where they wait for a node that can.
-func (l *loop) unfoldable(e *execution, err error) {
-	l.log.Error("an execution cannot be served by this node", telemetry.KeyExecution, e.id, telemetry.KeyError, err)
-	l.stick(e)
-	e.debts = nil // what it owes, the next owner finds
 	l.forget(e, errElsewhere)
 }
 

@@ -14,7 +14,7 @@ import (
 // comes meanwhile is served by another one after it, so that nothing written after the wish is missed.
 type looks struct {
 	inbox, claims, lost look
-	debts               look // at what came with partitions
+	debts, blocked      look // at what came with partitions
 	due                 dueLooks
 	walk                walk
 	// belled is set when a bell, and not this node itself, has asked for the look at the inbox.
@@ -99,6 +99,7 @@ func (l *loop) look() {
 	l.lookDue()
 	l.lookLost()
 	l.lookDebts()
+	l.lookBlocked()
 	l.lookRowless()
 }
 

@@ -44,6 +44,8 @@ type memory struct {
 	slowLoad, slowInbox, slowClaim, slowDue func()
 	// heartbeat, when set, is called before each heartbeat.
 	heartbeat func(history.FenceNumber)
+	// joining, when set, is called before each Join.
+	joining func()
 }
 
 type memoryNode struct {
@@ -127,6 +129,12 @@ func (m *memory) next() int64 {
 func dbNow() history.Time { return history.TimeOf(time.Now()) }
 
 func (m *memory) Join(_ context.Context, q store.JoinRequest) (store.Joined, error) {
+	m.mu.Lock()
+	hook := m.joining
+	m.mu.Unlock()
+	if hook != nil {
+		hook()
+	}
 	defer m.lock("Join")()
 	for _, n := range m.nodes {
 		if n.ID != q.Node || n.ended {
@@ -389,8 +397,15 @@ func (m *memory) Unnoticed(_ context.Context, ps []history.Partition, _ history.
 	return m.unnoticed(func(t *memoryTask) bool { return slices.Contains(ps, t.Partition) }), nil
 }
 
-func (m *memory) Rowless(context.Context, store.RowlessQuery) (store.RowlessStep, error) {
-	return store.RowlessStep{}, nil
+func (m *memory) Rowless(_ context.Context, q store.RowlessQuery) (out store.RowlessStep, _ error) {
+	defer m.lock("Rowless")()
+	for id, r := range m.rows {
+		held := slices.ContainsFunc(m.tasks, func(t *memoryTask) bool { return t.Execution == id })
+		if r.Status == history.Running && !held && slices.Contains(q.Partitions, r.Partition) {
+			out.Executions = append(out.Executions, store.Placed{Execution: id, Partition: r.Partition})
+		}
+	}
+	return out, nil
 }
 
 func (m *memory) Pending(ctx context.Context, ids []history.ExecutionID, limit int) (out store.Pending, err error) {
@@ -488,6 +503,18 @@ func (m *memory) Heard(_ context.Context, session string, hs []store.Holding) (m
 		}
 	}
 	return out, nil
+}
+
+func (m *memory) BlockHere(ctx context.Context, f history.FenceNumber, h store.Held, id history.ExecutionID, reason string) error {
+	return m.Block(ctx, f, h, id, reason)
+}
+
+func (m *memory) Unblock(context.Context, history.FenceNumber, store.Held, history.ExecutionID) error {
+	return nil
+}
+
+func (m *memory) BlockedElsewhere(context.Context, history.FenceNumber, []history.Partition, int) ([]store.Placed, error) {
+	return nil, nil
 }
 
 func (m *memory) Block(_ context.Context, f history.FenceNumber, h store.Held, id history.ExecutionID, reason string) error {

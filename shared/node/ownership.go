@@ -325,7 +325,7 @@ func (m gained) apply(l *loop) {
 	}
 	l.looks.inboxFrom.reset()
 	l.looks.claimsFrom.reset()
-	l.looks.debts.wanted = true
+	l.looks.debts.wanted, l.looks.blocked.wanted = true, true
 	l.wantAll()
 }
 

@@ -24,6 +24,9 @@ type Store interface {
 type historyStore interface {
 	Commit(ctx context.Context, b store.Batch) (store.Committed, error)
 	Block(ctx context.Context, fence history.FenceNumber, h store.Held, id history.ExecutionID, reason string) error
+	BlockHere(ctx context.Context, fence history.FenceNumber, h store.Held, id history.ExecutionID, reason string) error
+	Unblock(ctx context.Context, fence history.FenceNumber, h store.Held, id history.ExecutionID) error
+	BlockedElsewhere(ctx context.Context, fence history.FenceNumber, ps []history.Partition, limit int) ([]store.Placed, error)
 	TakeOwnFence(ctx context.Context, fence history.FenceNumber) error
 	Load(ctx context.Context, ids []history.ExecutionID, from store.LoadFrom) ([]store.Loaded, error)
 	Contracts(ctx context.Context, namespaces ...history.NamespaceID) ([]store.Contract, error)

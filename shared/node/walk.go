@@ -56,11 +56,5 @@ func (m walked) apply(l *loop) {
 		return
 	}
 	w.after = m.step.Last
-	for _, x := range m.step.Executions {
-		_, owned := l.owned[x.Partition]
-		_, stuck := l.stuck[x.Execution]
-		if _, known := l.executions[x.Execution]; owned && !stuck && !known {
-			l.need(l.entry(x.Execution, x.Partition))
-		}
-	}
+	l.loadPlaced(m.step.Executions)
 }

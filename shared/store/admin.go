@@ -39,6 +39,7 @@ var (
 
 	cleanOccurrencesSQL = query("clean_occurrences")
 	cleanEventsSQL      = query("clean_events")
+	raiseLevelSQL       = query("raise_level")
 )
 
 // Settings reads them.
@@ -114,7 +115,8 @@ func (c Cleaned) Counts() map[string]int {
 // CleanedKinds lists the kinds.
 func CleanedKinds() []string { return slices.Sorted(maps.Keys(Cleaned{}.Counts())) }
 
-// Clean removes rows that nobody needs. One cleaner works at a time.
+// Clean removes rows that nobody needs, and raises the cluster's level of decisions where all nodes can make higher ones. One
+// cleaner works at a time.
 func (s *Store) Clean(ctx context.Context, c Cleaning) (Cleaned, error) {
 	var out Cleaned
 	limit := args{"limit": c.Limit, "now": s.now()}
@@ -133,6 +135,7 @@ func (s *Store) Clean(ctx context.Context, c Cleaning) (Cleaned, error) {
 	p.count(cleanEndFlagsSQL, args{"now": s.now()}, &ends)
 	p.count(cleanOccurrencesSQL, limit, &out.Occurrences)
 	p.count(cleanEventsSQL, limit, &out.Events)
+	p.exec(raiseLevelSQL, args{})
 	p.commit()
 	err := p.run(ctx)
 	var pg *pgconn.PgError

@@ -44,6 +44,39 @@ func TestMakePartitions(t *testing.T) {
 	}
 }
 
+// TestLevelRises: the cluster's level is that of the node that can do least, once it was as high, and does not fall.
+func TestLevelRises(t *testing.T) {
+	w := newWorld(t)
+	level := func(want int) {
+		t.Helper()
+		if _, err := w.db.Clean(ctx(t), store.Cleaning{SessionTimeout: sessionTimeout, Limit: 10}); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := w.db.Settings(ctx(t)); err != nil || s.Behaviour != want {
+			t.Errorf("the level is %d, %v; want %d", s.Behaviour, err, want)
+		}
+	}
+	join := func(id string, behaviour int) store.Joined {
+		t.Helper()
+		j, err := w.db.Join(ctx(t), store.JoinRequest{Node: id, Behaviour: behaviour, Timeout: nodeTimeout})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	level(1) // without any node
+	join("new", 3)
+	old := join("old", 1)
+	level(1)
+	if err := w.db.Leave(ctx(t), old.Fence); err != nil {
+		t.Fatal(err)
+	}
+	join("middle", 2)
+	level(2)
+	join("old", 1)
+	level(2)
+}
+
 func TestClean(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

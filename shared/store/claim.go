@@ -197,11 +197,13 @@ func (p Poll) queues() []Queue {
 func (s *Store) claimArgs(q ClaimRequest, g grouped, looked []stretch) args {
 	var polls, sessions, workers []string
 	var recalls []bool
+	var maxes []int32
 	for _, p := range q.Polls {
 		polls = append(polls, p.ID)
 		sessions = append(sessions, p.Session)
 		workers = append(workers, p.Worker)
 		recalls = append(recalls, p.Recall)
+		maxes = append(maxes, int32(p.Max))
 	}
 	c := columnsOfStretches(g.queues, looked)
 	groups := make([]int32, len(c.queues))
@@ -215,7 +217,7 @@ func (s *Store) claimArgs(q ClaimRequest, g grouped, looked []stretch) args {
 	slots, first := g.slots(q.Polls)
 	return args{
 		"fence": int32(q.Fence), "now": s.now(),
-		"polls": polls, "sessions": sessions, "workers": workers, "recalls": recalls,
+		"polls": polls, "sessions": sessions, "workers": workers, "recalls": recalls, "maxes": maxes,
 		"want_groups": wants, "want_rows": g.wanted, "first_slots": first, "slot_polls": slots,
 		"look_groups": groups, "namespaces": c.namespaces, "tasks": c.tasks, "versions": c.versions, "languages": c.languages,
 		"from_ranks": c.fromRanks, "from_ids": c.fromIDs, "last_ranks": c.lastRanks,

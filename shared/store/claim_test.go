@@ -73,6 +73,12 @@ func TestClaimRecall(t *testing.T) {
 	if again := recall(); !slices.Equal(units(again), units(first)) || again[0].Claim != first[0].Claim {
 		t.Errorf("recalled %+v, want %+v", again, first)
 	}
+	fewer := poll(s, "p1", 1)
+	fewer.Recall = true
+	got, err := w.fn.Claim(ctx(t), store.ClaimRequest{Polls: []store.Poll{fewer}})
+	if err != nil || !slices.Equal(units(got.Tasks), units(first)[:1]) {
+		t.Errorf("a repeat that asks for one: %v, %v", units(got.Tasks), err)
+	}
 	w.report(complete(e, first[0].Row, s))
 	if again := recall(); !slices.Equal(units(again), []string{"B"}) {
 		t.Errorf("recalled %v after a report, want B", units(again))

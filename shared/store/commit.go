@@ -98,6 +98,7 @@ var (
 	leftoversSQL   = query("leftovers")
 	markEndingSQL  = query("mark_ending")
 	blockSQL       = query("block")
+	unblockSQL     = query("unblock")
 )
 
 // Commit writes the turns of a batch in one transaction and one round trip, under the fence:
@@ -273,11 +274,26 @@ func (c *itemColumns) queue(p *pipeline) {
 // Block takes an execution out of service with an error for people to read: its inbox and its timers wait. It is a
 // commit of its own under the fence.
 func (s *Store) Block(ctx context.Context, fence history.FenceNumber, h Held, id history.ExecutionID, reason string) error {
+	return s.aside(ctx, fence, h, id, blockSQL, args{"execution": int64(id), "reason": reason, "here": false, "fence": int32(fence)})
+}
+
+// BlockHere does so for the incarnation alone: another one that owns the partition tries again.
+func (s *Store) BlockHere(ctx context.Context, fence history.FenceNumber, h Held, id history.ExecutionID, reason string) error {
+	return s.aside(ctx, fence, h, id, blockSQL, args{"execution": int64(id), "reason": reason, "here": true, "fence": int32(fence)})
+}
+
+// Unblock takes back what another incarnation has said by BlockHere.
+func (s *Store) Unblock(ctx context.Context, fence history.FenceNumber, h Held, id history.ExecutionID) error {
+	return s.aside(ctx, fence, h, id, unblockSQL, args{"execution": int64(id)})
+}
+
+// aside commits one statement about an execution of the incarnation.
+func (s *Store) aside(ctx context.Context, fence history.FenceNumber, h Held, id history.ExecutionID, sql string, a args) error {
 	items := []Item{{Partition: h.Partition, Epoch: h.Epoch, Execution: id}}
 	p := s.pipeline()
 	p.begin()
 	p.check(fence, items)
-	p.exec(blockSQL, args{"execution": int64(id), "reason": reason})
+	p.exec(sql, a)
 	p.commit()
 	if err := p.run(ctx); err != nil {
 		return commitError(err, items)

@@ -344,8 +344,11 @@ func TestBlock(t *testing.T) {
 	if got, err := w.db.Due(ctx(t), upTo(1), 0, 1_900_000_000_000, 10); err != nil || len(got) != 0 {
 		t.Errorf("due: %v, %v", got, err)
 	}
-	if got, err := w.db.Blocked(ctx(t), upTo(1)); err != nil || !slices.Equal(got, []history.ExecutionID{e.id}) {
-		t.Errorf("blocked: %v, %v", got, err)
+	if got, err := w.db.BlockedElsewhere(ctx(t), n.Fence+1, upTo(1), 10); err != nil || len(got) != 0 {
+		t.Errorf("for another incarnation to try: %v, %v", got, err)
+	}
+	if err := w.db.BlockHere(ctx(t), n.Fence, store.Held{Partition: 0, Epoch: n.epochs[0]}, e.id, "not for me"); err == nil {
+		t.Error("what is blocked for everybody was blocked for one")
 	}
 	d, err := w.fn.Execution(ctx(t), namespace, "e")
 	if err != nil || d.Blocked != "it hurts" {

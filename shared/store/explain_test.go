@@ -63,7 +63,7 @@ var literals = map[string]string{
 	"from_ranks": "array[-32768]::smallint[]", "from_ids": "array[0]::bigint[]", "last_ranks": "array[32767]::smallint[]",
 	"look_groups": "array[0]", "look_queues": "array[0]", "want_groups": "array[0]", "want_rows": "array[1]", "first_slots": "array[0]", "slot_polls": "array[1]",
 	"polls": "array['p']", "sessions": "array['00000000-0000-0000-0000-000000000000']", "workers": "array['w']",
-	"recalls": "array[true]", "session": "'00000000-0000-0000-0000-000000000000'", "ages": "array[0]::bigint[]",
+	"recalls": "array[true]", "maxes": "array[1]", "session": "'00000000-0000-0000-0000-000000000000'", "ages": "array[0]::bigint[]",
 	"look_namespaces": "array[1]", "look_tasks": "array['charge']", "look_versions": "array[1]", "look_languages": "array['']",
 	"write": "true", "look": "true", "node": "'n1'", "inbox_from": "0::bigint", "unnoticed_from": "0::bigint",
 	"wake_from": "'2000-01-01'::timestamptz", "session_timeout": "30000::bigint", "node_timeout": "5000::bigint", "beat": "1::bigint",

@@ -24,6 +24,8 @@ type Loaded struct {
 	// Epoch and Fence are of the partition's owner, read in the same snapshot as the rest.
 	Epoch history.Epoch
 	Fence history.FenceNumber
+	// BlockedBy is the incarnation that has blocked it for itself alone, zero for none; Blocked is empty then, unless it is the owner.
+	BlockedBy history.FenceNumber
 	// Snapshot is the newest encoded state, nil for none, after turn SnapshotSeq.
 	Snapshot    []byte
 	SnapshotSeq history.Seq
@@ -84,6 +86,7 @@ type loadedRow struct {
 	executionRow
 	Epoch       int64
 	Fence       int32
+	BlockedBy   int32
 	SnapshotSeq int32
 	State       []byte
 }
@@ -91,7 +94,7 @@ type loadedRow struct {
 func (r *loadedRow) loaded() Loaded {
 	return Loaded{
 		Execution: r.execution(), Epoch: history.Epoch(r.Epoch), Fence: history.FenceNumber(r.Fence),
-		Snapshot: r.State, SnapshotSeq: history.Seq(r.SnapshotSeq),
+		BlockedBy: history.FenceNumber(r.BlockedBy), Snapshot: r.State, SnapshotSeq: history.Seq(r.SnapshotSeq),
 	}
 }
 
@@ -376,13 +379,22 @@ func (h Holding) name() string {
 	return fmt.Sprintf("%d/%d/%d/%s", h.Execution, h.Row.Attempt, h.Row.Offer, h.Row.Unit)
 }
 
-// Blocked returns the executions of the partitions that are out of service.
-func (s *Store) Blocked(ctx context.Context, ps []history.Partition) ([]history.ExecutionID, error) {
-	type row struct{ Execution int64 }
-	rows, err := list[row](ctx, s, "read blocked executions", blockedSQL, args{"partitions": int16s(ps)})
-	var out []history.ExecutionID
+// Placed names an execution and its partition.
+type Placed struct {
+	Execution history.ExecutionID
+	Partition history.Partition
+}
+
+// BlockedElsewhere lists executions of the partitions, which the incarnation owns, that others could not serve.
+func (s *Store) BlockedElsewhere(ctx context.Context, fence history.FenceNumber, ps []history.Partition, limit int) ([]Placed, error) {
+	type row struct {
+		Execution int64
+		Partition int16
+	}
+	rows, err := list[row](ctx, s, "read blocked executions", blockedSQL, args{"partitions": int16s(ps), "fence": int32(fence), "limit": limit})
+	var out []Placed
 	for _, r := range rows {
-		out = append(out, history.ExecutionID(r.Execution))
+		out = append(out, Placed{history.ExecutionID(r.Execution), history.Partition(r.Partition)})
 	}
 	return out, err
 }
@@ -397,14 +409,8 @@ type RowlessQuery struct {
 
 // RowlessStep is what a step has found.
 type RowlessStep struct {
-	Executions []RowlessExecution
+	Executions []Placed            // that run and have no row in the queue: they wait for something else, or the row is lost
 	Last       history.ExecutionID // where the next step goes on; zero when the walk is over
-}
-
-// RowlessExecution is one that runs and has no row in the queue: it waits for something else, or the row is lost.
-type RowlessExecution struct {
-	Execution history.ExecutionID
-	Partition history.Partition
 }
 
 // Rowless makes one step.
@@ -421,7 +427,7 @@ func (s *Store) Rowless(ctx context.Context, q RowlessQuery) (RowlessStep, error
 	for _, r := range rows {
 		out.Last = history.ExecutionID(r.Last)
 		if r.Execution != 0 {
-			out.Executions = append(out.Executions, RowlessExecution{history.ExecutionID(r.Execution), history.Partition(r.Partition)})
+			out.Executions = append(out.Executions, Placed{history.ExecutionID(r.Execution), history.Partition(r.Partition)})
 		}
 	}
 	return out, err

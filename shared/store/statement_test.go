@@ -163,6 +163,7 @@ func TestWritesAreChecked(t *testing.T) {
 		"owed":      "what is there already was written by a report, which settle finds",
 		"start":     "a start that loses its name is no failure; what follows joins the rows that were inserted",
 		"offers":    "inserts only: the primary key refuses what is there already (I7)",
+		"unblock":   "one that is blocked no more is what is wanted",
 		"leftovers": "answers whatever is left; the rows' executions are locked",
 	}
 	inCommit := regexp.MustCompile(`\b([a-zA-Z]+)SQL\b`)

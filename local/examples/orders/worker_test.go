@@ -139,3 +139,44 @@ func TestWorkersStopWithoutTheirServer(t *testing.T) {
 		})
 	}
 }
+
+// TestIdleWorkersStop: a worker that is told to stop does not wait for the answer to its poll, and gives its session back.
+func TestIdleWorkersStop(t *testing.T) {
+	for language, program := range workers {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			polling, release, returned := make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+			var first sync.Once
+			h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/v1/workers/register":
+					fmt.Fprint(w, `{"session_id": "s1", "heartbeat_interval_ms": 20}`)
+				case "/v1/workers/poll":
+					first.Do(func() { close(polling) })
+					<-release
+					fmt.Fprint(w, `{"assignments": []}`)
+				case "/v1/workers/deregister":
+					returned <- struct{}{}
+					fallthrough
+				default:
+					fmt.Fprint(w, `{}`)
+				}
+			}))
+			defer h.Close()
+			defer close(release)
+			cmd := start(t, program, h.URL, "60")
+			<-polling
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil { // the poll has no answer yet
+				t.Error(err)
+			}
+			select {
+			case <-returned:
+			default:
+				t.Error("the session was not given back")
+			}
+		})
+	}
+}

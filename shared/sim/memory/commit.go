@@ -270,6 +270,19 @@ func (m *Store) owe(x *tx, by history.FenceNumber, owing []history.ExecutionID, 
 	out.Debts = append(out.Debts, d.ID)
 }
 
+// BlockHere takes an execution out of service for everybody: all nodes are of one version here.
+func (m *Store) BlockHere(ctx context.Context, f history.FenceNumber, h store.Held, id history.ExecutionID, reason string) error {
+	return m.Block(ctx, f, h, id, reason)
+}
+
+// Unblock has nothing to do, and BlockedElsewhere nothing to tell.
+func (m *Store) Unblock(context.Context, history.FenceNumber, store.Held, history.ExecutionID) error {
+	return nil
+}
+func (m *Store) BlockedElsewhere(context.Context, history.FenceNumber, []history.Partition, int) ([]store.Placed, error) {
+	return nil, nil
+}
+
 // Block takes an execution out of service.
 func (m *Store) Block(_ context.Context, f history.FenceNumber, h store.Held, id history.ExecutionID, reason string) error {
 	return m.transact(func(x *tx) error {

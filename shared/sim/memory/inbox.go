@@ -89,7 +89,7 @@ func (m *Store) Rowless(_ context.Context, q store.RowlessQuery) (out store.Rowl
 		for _, e := range m.executions {
 			if e.Status == history.Running && e.Blocked == "" && slices.Contains(q.Partitions, e.Partition) && len(out.Executions) < q.Limit &&
 				!slices.ContainsFunc(m.tasks, func(t *task) bool { return t.Execution == e.ID }) {
-				out.Executions = append(out.Executions, store.RowlessExecution{Execution: e.ID, Partition: e.Partition})
+				out.Executions = append(out.Executions, store.Placed{Execution: e.ID, Partition: e.Partition})
 			}
 		}
 	})

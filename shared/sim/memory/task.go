@@ -188,16 +188,17 @@ func queuesOf(p store.Poll) (out []store.Queue) {
 // recallTime is how long a claim can be recalled by its poll.
 const recallTime = time.Minute
 
-// recall finds what an earlier try of the poll has claimed.
-func (m *Store) recall(place int, p store.Poll, r *store.ClaimResult) (found bool) {
+// recall finds what an earlier try of the poll has claimed, and no more than this one asks for.
+func (m *Store) recall(place int, p store.Poll, r *store.ClaimResult) bool {
+	found := 0
 	for _, t := range m.tasks {
 		c := t.Claim
-		if t.state == "claimed" && c.Session == p.Session && c.PollID == p.ID && m.clock().Sub(c.At.Time()) < recallTime {
+		if found < p.Max && t.state == "claimed" && c.Session == p.Session && c.PollID == p.ID && m.clock().Sub(c.At.Time()) < recallTime {
 			r.Tasks = append(r.Tasks, store.Claimed{Poll: place, Assignment: t.Assignment})
-			found = true
+			found++
 		}
 	}
-	return found
+	return found > 0
 }
 
 // deal gives queued rows to the polls, in turns. A poll that recalls takes no more; one row too many tells that there is more.

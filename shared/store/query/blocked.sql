@@ -1,1 +1,6 @@
-select execution from orrery.blocked where partition = any (@partitions::smallint[]) order by execution
+-- Executions that only other incarnations than the owner cannot serve.
+select b.execution, b.partition
+from orrery.blocked b
+where b.partition = any (@partitions::smallint[]) and b.fence <> @fence::integer
+order by b.execution
+limit @limit::integer

@@ -4,10 +4,11 @@
 -- many as are wanted: what other claimers hold is passed over. It locks no execution (I12).
 with poll as (
     select *
-    from unnest(@polls::text[], @sessions::text[]::uuid[], @recalls::boolean[]) with ordinality as p (poll, session, recall, place)
+    from unnest(@polls::text[], @sessions::text[]::uuid[], @recalls::boolean[], @maxes::integer[]) with ordinality
+         as p (poll, session, recall, most, place)
 ),
--- What an earlier try of the same poll has claimed: the answer to that may have been lost. The offset keeps the planner from
--- beginning with all rows that anybody holds.
+-- What an earlier try of the same poll has claimed: the answer to that may have been lost. No more than this try asks for: what
+-- is left over comes back by the heartbeats. The limit keeps the planner from beginning with all rows that anybody holds.
 recalled as (
     select p.place, t.execution, t.unit, t.attempt, t.offer
     from poll p
@@ -16,7 +17,8 @@ recalled as (
         from orrery.task t
         where t.session = p.session and t.state = 'claimed' and t.poll = p.poll
           and t.claimed_at > coalesce(@now::timestamptz, now()) - interval '1 minute'
-        offset 0) t
+        order by t.rank, t.id
+        limit p.most) t
     where p.recall
 ),
 -- A group wants so many rows, for its slots in the list of all.

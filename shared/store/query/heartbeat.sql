@@ -76,7 +76,7 @@ select
             select i.id
             from orrery.inbox i
             where i.partition = m.id and i.answered_at is null and i.id >= @inbox_from::bigint
-              and not exists (select from orrery.blocked b where b.execution = i.execution)
+              and not exists (select from orrery.blocked b where b.execution = i.execution and coalesce(b.fence, @fence::integer) = @fence::integer)
             order by i.id
             limit 1) i), 0) as inbox,
     coalesce((
@@ -86,7 +86,7 @@ select
             select t.id
             from orrery.task t
             where t.partition = m.id and not t.noticed and t.claimed_at is not null and t.id >= @unnoticed_from::bigint
-              and not exists (select from orrery.blocked b where b.execution = t.execution)
+              and not exists (select from orrery.blocked b where b.execution = t.execution and coalesce(b.fence, @fence::integer) = @fence::integer)
             order by t.id
             limit 1) t), 0) as unnoticed,
     (
@@ -96,7 +96,7 @@ select
             select e.wake_at
             from orrery.execution e
             where e.partition = m.id and e.wake_at is not null and e.wake_at >= @wake_from::timestamptz
-              and not exists (select from orrery.blocked b where b.execution = e.id)
+              and not exists (select from orrery.blocked b where b.execution = e.id and coalesce(b.fence, @fence::integer) = @fence::integer)
             order by e.wake_at
             limit 1) e) as wake_at,
     case when @look and @schedule_level::integer > 0 then (

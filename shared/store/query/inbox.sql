@@ -11,7 +11,10 @@ cross join lateral (
     from orrery.inbox i
     where i.partition = m.id and i.answered_at is null and i.id >= @from::bigint
       and i.execution <> all (@except::bigint[])
-      and not exists (select from orrery.blocked b where b.execution = i.execution)
+      and not exists (
+          select from orrery.blocked b
+          where b.execution = i.execution
+            and (b.fence is null or b.fence = (select p.fence from orrery.partition p where p.id = m.id)))
     order by i.id
     limit @limit::integer) i
 order by i.id

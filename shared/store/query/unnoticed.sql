@@ -6,7 +6,10 @@ cross join lateral (
     select *
     from orrery.task t
     where t.partition = m.id and not t.noticed and t.claimed_at is not null and t.id >= @from::bigint
-      and not exists (select from orrery.blocked b where b.execution = t.execution)
+      and not exists (
+          select from orrery.blocked b
+          where b.execution = t.execution
+            and (b.fence is null or b.fence = (select p.fence from orrery.partition p where p.id = m.id)))
     order by t.id
     limit @limit::integer) t
 order by t.id

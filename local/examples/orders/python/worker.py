@@ -159,6 +159,25 @@ class Worker:
             log.warning("poll: %s", e)  # the worker is to stop
             return []
 
+    def tasks(self, free):
+        """What a poll brings, or nothing once the worker is to stop: what comes after that goes back with the session."""
+        answers, failures, done = [], [], threading.Event()
+
+        def poll():
+            try:
+                answers.append(self.poll(free))
+            except Exception as e:
+                failures.append(e)
+            done.set()
+
+        threading.Thread(target=poll, daemon=True).start()
+        while not done.wait(0.1):
+            if self.stopping.is_set():
+                return []
+        if failures:
+            raise failures[0]
+        return answers[0]
+
     def report(self, path, report):
         try:
             while self.repeat(path, {"reports": [report]})["results"][0]["outcome"] == "retry":
@@ -190,7 +209,7 @@ class Worker:
             if free == 0:
                 time.sleep(0.005)
                 continue
-            for task in self.poll(free):
+            for task in self.tasks(free):
                 with self.lock:
                     self.held.add(task["token"])
                 self.pool.submit(self.work, task)
