@@ -54,20 +54,20 @@ func TestFrozenFunctionHoldsNobodyUp(t *testing.T) {
 			w.waits(gateClass)
 
 			// Everything here would fail by its lock timeout, or hang, if it waited.
-			withdraw := func(t *history.Turn) {
-				end(t)
-				t.Resolved = []history.Resolved{{Unit: "A", Attempt: 1}}
+			withdraw := func(t *history.Turn) { t.Resolved = []history.Resolved{{Unit: "A", Attempt: 1}} }
+			for _, turn := range []func(*history.Turn){withdraw, end} {
+				_, err := w.commit(n, e.turn(n, turn), other.turn(n, nil))
+				var failed *store.CommitError
+				switch {
+				case err == nil:
+					e.seq++
+				case !errors.As(err, &failed) || failed.Kind != store.Locked || fmt.Sprint(failed.Executions) != fmt.Sprint([]history.ExecutionID{e.id}):
+					t.Errorf("a commit beside it: %v, want none, or the one execution left out", err)
+				default:
+					w.mustCommit(n, other.turn(n, nil))
+				}
+				other.seq++
 			}
-			_, err := w.commit(n, e.turn(n, withdraw), other.turn(n, nil))
-			var failed *store.CommitError
-			switch {
-			case err == nil:
-			case !errors.As(err, &failed) || failed.Kind != store.Locked || fmt.Sprint(failed.Executions) != fmt.Sprint([]history.ExecutionID{e.id}):
-				t.Errorf("a commit beside it: %v, want none, or the one execution left out", err)
-			default:
-				w.mustCommit(n, other.turn(n, nil))
-			}
-			other.seq++
 			if got := w.claim(others, "p", 2); len(got) != 2 {
 				t.Errorf("claimed %d tasks, want the 2 of the other execution", len(got))
 			}
