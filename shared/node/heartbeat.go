@@ -27,11 +27,14 @@ type heartbeat struct {
 	wakeFull  time.Time // when a beat last looked at all wake-up times
 	owners    int64     // generation that the keys are of
 	bare      bool      // the last beat was slow
+	failures  int       // beats that were not confirmed, in a row
 }
 
 const (
 	// slowBeat is how long a heartbeat may take before the next ones go without their reads.
 	slowBeat = 100 * time.Millisecond
+	// mostPatience bounds how long a heartbeat may take that nothing rests on.
+	mostPatience = 15 * time.Second
 	// wakeBehind is how far back a beat looks for wake-up times; those that are older are found by a full look.
 	wakeBehind = 30 * time.Second
 )
@@ -53,8 +56,7 @@ func (h *heartbeat) run(ctx context.Context) error {
 // confirmed beat is too old.
 func (h *heartbeat) beat(ctx context.Context, sent time.Time) error {
 	b := h.compose(sent)
-	// One that hangs is given up while there is time for another on a new connection.
-	timed, cancel := context.WithTimeout(ctx, h.node.config.NodeTimeout/2)
+	timed, cancel := context.WithTimeout(ctx, h.patience())
 	pulse, err := h.store.Heartbeat(timed, b)
 	cancel()
 	confirmed := time.Now()
@@ -62,6 +64,7 @@ func (h *heartbeat) beat(ctx context.Context, sent time.Time) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		h.failures = min(h.failures+1, 10)
 		h.node.contacts.putBack(b.Touched)
 		h.node.metrics.heartbeats.Of(beatFailed).Inc()
 		h.log.Warn("a heartbeat was not confirmed", telemetry.KeyError, err)
@@ -73,6 +76,7 @@ func (h *heartbeat) beat(ctx context.Context, sent time.Time) error {
 	case store.Duplicate:
 		return errDuplicate
 	}
+	h.failures = 0
 	h.node.metrics.heartbeats.Of(beatConfirmed).Inc()
 	h.node.metrics.heartbeatSeconds.Observe(confirmed.Sub(sent).Seconds())
 	h.node.standing.confirm(sent, confirmed)
@@ -87,6 +91,20 @@ func (h *heartbeat) beat(ctx context.Context, sent time.Time) error {
 	}
 	h.bare = confirmed.Sub(sent) > slowBeat
 	return nil
+}
+
+// patience is how long the next beat may take. One that hangs is given up while there is time for another on a new connection.
+// When the last one is too old anyway, and before the first, each may take longer than the one before: on a machine that is so
+// slow that no connection is made in the usual time, the node would else never be heard of.
+func (h *heartbeat) patience() time.Duration {
+	usual := h.node.config.NodeTimeout / 2
+	switch age, confirmed := h.node.standing.age(); {
+	case !confirmed:
+		return max(usual, mostPatience)
+	case age >= h.node.config.NodeTimeout:
+		return max(usual, min(usual<<h.failures, mostPatience))
+	}
+	return usual
 }
 
 // compose makes the statement's parameters.

@@ -399,3 +399,32 @@ func TestPollGetsATaskOnce(t *testing.T) {
 		t.Errorf("the answer is %+v, %v", got, ok)
 	}
 }
+
+// TestPatienceOfHeartbeats: a beat on which the node's standing rests is given up in time for another; when that is over, each next
+// one has longer, so that a slow machine is heard of again.
+func TestPatienceOfHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, oneTask)
+		m := c.join("a")
+		h := &heartbeat{node: m.Node}
+		n := m.config.NodeTimeout
+		want := func(d time.Duration) {
+			t.Helper()
+			if got := h.patience(); got != d {
+				t.Errorf("patience %v, want %v", got, d)
+			}
+		}
+		want(n / 2)
+		h.failures = 3
+		want(n / 2)
+		c.away(m, time.Hour)
+		time.Sleep(2 * n)
+		h.failures = 1
+		want(n)
+		h.failures = 5
+		want(mostPatience)
+		m.standing.reset()
+		want(mostPatience)
+		c.away(m, 0)
+	})
+}
