@@ -26,7 +26,7 @@ func newTapped(t *testing.T, o Options) (*system, *tap.Tap) {
 }
 
 // byItself are what a node sends once in a while, whatever it has to do.
-var byItself = []string{"due", "inbox", "unnoticed", "lost_claims", "partitions", "clean_lock", "make_days", "paid"}
+var byItself = []string{"due", "inbox", "unnoticed", "lost_claims", "partitions", "clean_lock", "make_days", "paid", "rowless", "count_active", "blocked"}
 
 // ofNodes gives the transactions of nodes but for their heartbeats, and apart those that come once in a while.
 func ofNodes(list []tap.Transaction) (own, looks []tap.Transaction) {
