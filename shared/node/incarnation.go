@@ -126,6 +126,11 @@ func (i *incarnation) stop(work context.Context, stopClaiming func()) {
 	n.stopping.Store(true)
 	ctx, cancel := context.WithTimeout(work, n.config.StopTimeout)
 	defer cancel()
+	// A commit that hangs must not keep the node from giving its partitions away, nor that from saying that it leaves.
+	draining, cancel := context.WithTimeout(ctx, n.config.StopTimeout/2)
+	defer cancel()
+	releasing, cancel := context.WithTimeout(ctx, n.config.StopTimeout*4/5)
+	defer cancel()
 	stopClaiming()
 	defer n.drainSchedules()()
 	n.polls.closeAll()
@@ -133,10 +138,10 @@ func (i *incarnation) stop(work context.Context, stopClaiming func()) {
 	if i.loop.send(ctx, drain{drained}) {
 		select {
 		case <-drained:
-		case <-ctx.Done():
+		case <-draining.Done():
 		}
 	}
-	if err := i.owners.stop(ctx); err != nil {
+	if err := i.owners.stop(releasing); err != nil {
 		n.log.Warn("partitions could not be released", telemetry.KeyError, err)
 	}
 	if err := n.members.Leave(ctx, i.fence); err != nil {

@@ -11,7 +11,7 @@ import (
 // TestCleanStopIsBounded: a node whose last commit hangs leaves when its time is over, while that hangs still.
 func TestCleanStopIsBounded(t *testing.T) {
 	s := newSystem(t)
-	p := s.run("a", func(c *node.Config) { c.StopTimeout = time.Second })
+	p := s.run("a", func(c *node.Config) { c.StopTimeout = 10 * time.Second })
 	s.publish(p, "listens", listens)
 	s.start(p, "listens", "one")
 	tx, err := s.db.Begin(t.Context())

@@ -318,7 +318,7 @@ func TestClaimCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Rollback(ctx(t))
-	if _, err := held.Exec(ctx(t), "select 1 from orrery.task limit 1"); err != nil {
+	if _, err := held.Exec(ctx(t), "select set_config('idle_in_transaction_session_timeout', '0', true) from orrery.task limit 1"); err != nil {
 		t.Fatal(err)
 	}
 	queue("charge", 100_000, 5_000)

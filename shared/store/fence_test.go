@@ -194,7 +194,8 @@ func (w *world) heldWith(url string, key int, o store.Options) (*store.Store, fu
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := tx.Exec(ctx(w.t), "select pg_advisory_xact_lock(99, $1)", key); err != nil {
+	// The gate stays shut for as long as the test takes.
+	if _, err := tx.Exec(ctx(w.t), "select set_config('idle_in_transaction_session_timeout', '0', true), pg_advisory_xact_lock(99, $1)", key); err != nil {
 		w.t.Fatal(err)
 	}
 	o.Gate = fmt.Sprintf("select set_config('lock_timeout', '0', true), pg_advisory_xact_lock(99, %d)", key)
