@@ -45,6 +45,7 @@ var cleaning = map[string]string{
 	"namespace":         "made by people",
 	"definition":        "made by people: executions and replays name versions",
 	"alias":             "made by people",
+	"contract":          "made by people",
 	"schedule":          "made by people",
 	"schedule_document": "made by people: one row for each version",
 	"singleton":         "one row for each key, so that its fencing tokens only grow",
