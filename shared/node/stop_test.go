@@ -19,8 +19,10 @@ func TestCleanStopIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback(t.Context())
-	if _, err := tx.Exec(t.Context(), "lock table orrery.history in access exclusive mode"); err != nil {
-		t.Fatal(err)
+	for _, sql := range []string{"set local idle_in_transaction_session_timeout = 0", "lock table orrery.history in access exclusive mode"} {
+		if _, err := tx.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
 	}
 	confirmed := make(chan bool, 1)
 	go func() {
