@@ -40,10 +40,7 @@ func (b *buckets) read(ctx context.Context, _ worker.Task, in value) (value, err
 	o, _ := in.Value.(*expr.Object)
 	parameters, config := object(o, "Parameters"), object(o, "ReaderConfig")
 	items := &gathered{}
-	if n, ok := config.Get("MaxItems"); ok {
-		number, _ := n.(expr.Number)
-		items.most, _ = number.Int64()
-	}
+	items.most = whole(config, "MaxItems")
 	var err error
 	if strings.HasSuffix(text(o, "Resource"), ":listObjectsV2") {
 		err = b.list(ctx, parameters, items)
