@@ -281,6 +281,12 @@ var readerCases = []ruleCase{
 		[]string{"/States/A/ResultWriter/WriterConfig/Size unknown-field", "/States/A/ResultWriter/WriterConfig/Transformation value", "/States/A/ResultWriter/WriterConfig/OutputType value"}},
 	{"an empty form", distributed(`, "ResultWriter": {"WriterConfig": {}}`), []string{"/States/A/ResultWriter/WriterConfig required"}},
 	{"results inline", inline(`, "ResultWriter": {"WriterConfig": {"Transformation": "NONE"}}`), []string{"/States/A/ResultWriter misplaced-field"}},
+	{"an inventory", readerOf(`"InputType": "MANIFEST", "ManifestType": "S3_INVENTORY"`), nil},
+	{"an inventory by itself", readerOf(`"InputType": "MANIFEST"`), nil},
+	{"files of Athena", readerOf(`"InputType": "JSONL", "ManifestType": "ATHENA_DATA"`), nil},
+	{"an inventory of lines", readerOf(`"InputType": "JSONL", "ManifestType": "S3_INVENTORY"`), []string{"/States/A/ItemReader/ReaderConfig/ManifestType value"}},
+	{"a manifest of a manifest", readerOf(`"InputType": "MANIFEST", "ManifestType": "ATHENA_DATA"`), []string{"/States/A/ItemReader/ReaderConfig/ManifestType value"}},
+	{"another manifest", readerOf(`"InputType": "MANIFEST", "ManifestType": "OTHER"`), []string{"/States/A/ItemReader/ReaderConfig/ManifestType value"}},
 	{"pointer", readerOf(`"InputType": "JSON", "ItemsPointer": "a"`), []string{"/States/A/ItemReader/ReaderConfig/ItemsPointer value"}},
 	{"inline", inline(`, "ItemReader": {"Resource": "arn:aws:states:::s3:listObjectsV2"}`), []string{"/States/A/ItemReader misplaced-field"}},
 }
