@@ -98,7 +98,7 @@ func start(ctx context.Context) error {
 	n.UseScheduler(runner)
 	errands, err := errand.New(ctx, errand.Config{
 		ID: c.NodeID, HTTPAllow: c.HTTPAllow, LambdaAllow: c.LambdaAllow, Connections: c.HTTPConnections, Concurrency: c.ServerTasks,
-		S3Allow: c.S3Allow, S3PathStyle: c.S3PathStyle, Namespaces: db.Namespaces, Log: log,
+		S3Allow: c.S3Allow, S3PathStyle: c.S3PathStyle, Executions: front, Namespaces: db.Namespaces, Log: log,
 	}, front)
 	if err != nil {
 		return err

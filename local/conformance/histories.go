@@ -69,7 +69,7 @@ func runHistory(line []byte, _ int) (verdict, error) {
 	if err != nil {
 		return v, err
 	}
-	if strings.Contains(string(c.Definition), "s3:") && c.S3 == nil {
+	if strings.Contains(string(c.Definition), `"ItemReader"`) && c.S3 == nil {
 		v.skip = "needs S3 content"
 		return v, nil
 	}

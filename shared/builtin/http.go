@@ -55,7 +55,12 @@ type Request struct {
 	Method, URL string
 	Header      http.Header
 	Body        []byte
+	// Secret tells for whom the body is, where not for everybody who is allowed: a redirect takes it nowhere else. Nil for all.
+	Secret *Allow
 }
+
+// ofSecret is the key of Request.Secret in the context of a request, where redirect finds it.
+type ofSecret struct{}
 
 // Response is an answer.
 type Response struct {
@@ -68,14 +73,14 @@ type Response struct {
 
 // Call makes a request, follows redirects to what is allowed, and gives the status and the body of the answer.
 func (h *HTTP) Call(ctx context.Context, method, url string, header http.Header, body []byte) (int, []byte, error) {
-	r, err := h.Do(ctx, Request{method, url, header, body})
+	r, err := h.Do(ctx, Request{Method: method, URL: url, Header: header, Body: body})
 	return r.Status, r.Body, err
 }
 
 // Do makes a request, follows redirects to what is allowed, and gives the answer, whatever its status. An error tells the place
 // of the URL, and neither its query nor a header: they may be secrets.
 func (h *HTTP) Do(ctx context.Context, q Request) (Response, error) {
-	req, err := http.NewRequestWithContext(ctx, q.Method, q.URL, bytes.NewReader(q.Body))
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, ofSecret{}, q.Secret), q.Method, q.URL, bytes.NewReader(q.Body))
 	if err != nil {
 		return Response{}, fmt.Errorf("builtin: the method or the URL of the request cannot be used: %w", cause(err))
 	}
@@ -128,6 +133,9 @@ func (h *HTTP) redirect(req *http.Request, via []*http.Request) error {
 	}
 	if err := h.allow.URL(req.URL); err != nil {
 		return err
+	}
+	if secret, _ := req.Context().Value(ofSecret{}).(*Allow); secret != nil && req.ContentLength != 0 && secret.URL(req.URL) != nil {
+		return fmt.Errorf("%w: a redirect with the body to %s", ErrForbidden, req.URL.Host)
 	}
 	if req.URL.Host != first.URL.Host {
 		kept := http.Header{}

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,13 +15,13 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// S3 reads buckets that are allowed. It is safe for concurrent use.
+// S3 reads and writes buckets that are allowed. It is safe for concurrent use.
 type S3 struct {
 	patterns []string
 	client   *s3.Client
 }
 
-// NewS3 makes a reader of the buckets whose name a pattern of the list matches, which has commas: * stands for any characters.
+// NewS3 makes a client of the buckets whose name a pattern of the list matches, which has commas: * stands for any characters.
 // It is nil where the list is empty. Region, credentials and endpoint are those of the environment; pathStyle is for servers
 // that find the bucket in the path, as most do that are not AWS's.
 func NewS3(ctx context.Context, list string, pathStyle bool) (*S3, error) {
@@ -80,6 +81,18 @@ func (r *S3) List(ctx context.Context, bucket, prefix string, each func(types.Ob
 				return nil
 			}
 		}
+	}
+	return nil
+}
+
+// Put writes an object, in the place of one that has the key already.
+func (r *S3) Put(ctx context.Context, bucket, key, kind string, body []byte) error {
+	if err := r.allowed(bucket); err != nil {
+		return err
+	}
+	_, err := r.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, ContentType: &kind, Body: bytes.NewReader(body)})
+	if err != nil {
+		return s3Error(err)
 	}
 	return nil
 }

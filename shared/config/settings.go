@@ -84,7 +84,7 @@ var settings = []setting{
 		help: "file with the secrets of HTTP tasks, by connection",
 		set:  text(func(c *Config) *string { return &c.HTTPConnections })},
 	{flag: "s3-allow", env: "ORRERY_S3_ALLOW", derived: "none", programs: Node | Function,
-		help: "buckets that a Map may read its items from, * for any characters",
+		help: "buckets that a Map may read its items from and write its results to, * for any characters",
 		set:  text(func(c *Config) *string { return &c.S3Allow })},
 	{flag: "s3-path-style", env: "ORRERY_S3_PATH_STYLE", def: "false", isBool: true, programs: Node,
 		help: "name the bucket in the path, as most servers want it that are not AWS's",

@@ -106,7 +106,7 @@ func (d *decider) report(cmd *history.Command) answer {
 			return d.tokenReport(v, row, cmd)
 		}
 	}
-	if v == nil || !v.HasRow() || cmd.Row.Attempt != v.Attempt() || cmd.Row.Offer > v.Row().Offer {
+	if v == nil || !v.HasRow() || cmd.Row.Unit != v.Row().Unit || cmd.Row.Attempt != v.Attempt() || cmd.Row.Offer > v.Row().Offer {
 		return d.lateReport(cmd)
 	}
 	st := d.state(v)
@@ -175,7 +175,10 @@ func (d *decider) completed(v *history.Visit, st *definition.State, cmd *history
 	if err != nil {
 		return refused("the output is no JSON: %v", err)
 	}
-	if st.Reader != nil {
+	switch {
+	case v.Writes():
+		return applied(d.haveWritten(ev, v, st, output))
+	case st.Reader != nil:
 		return applied(d.haveRead(ev, output))
 	}
 	if kind, _ := v.Unit(); kind == history.TokenUnit {
@@ -255,16 +258,18 @@ func (d *decider) failed(v *history.Visit, st *definition.State, cmd *history.Co
 	if err != nil {
 		return refused("the details of the failure are no JSON: %v", err)
 	}
-	ev := history.Event{Type: history.EventFailed, Text: history.Text{Literal: details}}
-	if st.Reader != nil {
-		ev = history.Event{Type: history.EventUnread, Scope: v.Scope().ID(), Error: f.code, Cause: f.cause}
-	}
+	ev := history.Event{Type: history.EventFailed, Scope: v.Scope().ID()}
 	if !current {
 		ev.Offer = cmd.Row.Offer
 	}
-	if st.Reader != nil {
+	switch {
+	case v.Writes():
+		return applied(d.notWritten(ev, f))
+	case st.Reader != nil:
+		ev.Type, ev.Error, ev.Cause = history.EventUnread, f.code, f.cause
 		return applied(d.emit(ev))
 	}
+	ev.Text.Literal = details
 	return applied(d.failUnit(v, st, ev, f))
 }
 
@@ -415,11 +420,14 @@ func (d *decider) ruleCompleted(rule history.Event, v *history.Visit, st *defini
 	}
 	id := d.emit(rule)
 	ev := history.Event{Type: history.EventCompleted, Scope: rule.Scope, Last: true}
-	if st.Reader != nil {
+	switch {
+	case v.Writes():
+		d.haveWritten(ev, v, st, output)
+	case st.Reader != nil:
 		d.haveRead(ev, output)
-		return applied(id)
+	default:
+		d.succeed(v, st, ev, output)
 	}
-	d.succeed(v, st, ev, output)
 	return applied(id)
 }
 
@@ -429,6 +437,10 @@ func (d *decider) ruleFailed(rule history.Event, v *history.Visit, st *definitio
 		return refused("the details of the failure are no JSON: %v", err)
 	}
 	id := d.emit(rule)
+	if v.Writes() {
+		d.notWritten(history.Event{Scope: rule.Scope, Last: true}, f)
+		return applied(id)
+	}
 	d.failUnit(v, st, history.Event{Type: history.EventFailed, Last: true, Text: history.Text{Literal: details}}, f)
 	return applied(id)
 }

@@ -42,7 +42,7 @@ func (d *decider) standing(unit history.UnitKey) standing {
 	if row, ok := v.TokenRow(); ok && row.Unit == unit {
 		return standing{row: row, status: history.UnitWaiting, token: true}
 	}
-	if v.HasRow() {
+	if v.HasRow() && v.Row().Unit == unit {
 		_, s.status = v.Unit()
 		s.row = v.Row()
 	}
@@ -57,7 +57,7 @@ const fewUnits = 16
 
 // touch notes how the unit of a visit stands before the turn changes it.
 func (d *decider) touch(v *history.Visit) *touched {
-	if _, ok := v.TokenRow(); ok && v.HasRow() {
+	if v.HasRow() && v.Row().Unit != v.Key() {
 		d.touchUnit(v.Row().Unit)
 	}
 	for _, index := range v.Kids() {
@@ -191,6 +191,20 @@ func Offers(m *definition.Machine, s *history.State) ([]history.Offer, error) {
 	return d.t.Offers, nil
 }
 
+// ResourceOf is who does the unit of a visit to a state.
+func ResourceOf(v *history.Visit, st *definition.State) *definition.Resource {
+	switch {
+	case !v.Writes():
+		return st.Resource
+	case st.Writer.Resource != nil:
+		return st.Writer.Resource
+	}
+	return describing
+}
+
+// describing is who describes the executions of a Map.
+var describing = &definition.Resource{Kind: definition.ResourceResults, Text: "results", Contract: definition.ResultsContract}
+
 // offer writes a row for the queue.
 func (d *decider) offer(v *history.Visit, now standing) {
 	st := d.state(v)
@@ -203,15 +217,16 @@ func (d *decider) offer(v *history.Visit, now standing) {
 		key = start.Namespace + "/" + start.Name + "/" + string(v.Key())
 	}
 	timeout, heartbeat := v.Timeouts()
-	if st.Resource.Token {
+	resource := ResourceOf(v, st)
+	if resource.Token {
 		heartbeat = 0 // whoever claims the row is not the one who has to beat
 	}
-	input := workOf(st.Resource, v.Work())
+	input := workOf(resource, v.Work())
 	if now.token {
 		input = []byte("null") // nobody gets it with this row
 	}
 	d.t.Offers = append(d.t.Offers, history.Offer{
-		RowRef: now.row, Contract: st.Resource.Contract, Language: st.Resource.Language, Priority: st.Priority, TokenTask: now.token,
+		RowRef: now.row, Contract: resource.Contract, Language: resource.Language, Priority: st.Priority, TokenTask: now.token,
 		Task: history.Task{
 			Input: input, IdempotencyKey: key, Redelivery: v.Redelivery(), Timeout: timeout, HeartbeatTimeout: heartbeat,
 		},

@@ -167,6 +167,12 @@ func (g *generator) state(later, earlier []string, depth int) object {
 func (g *generator) distributed(st object) {
 	processor := st["ItemProcessor"].(object)
 	processor["ProcessorConfig"] = object{"Mode": "DISTRIBUTED"}
+	switch g.pick("results", 4) {
+	case 0:
+		st["ResultWriter"] = object{"Resource": "arn:aws:states:::s3:putObject", "Parameters": object{"Bucket": "b", "Prefix.$": "$.s"}}
+	case 1:
+		st["ResultWriter"] = object{"WriterConfig": object{"Transformation": []string{"NONE", "FLATTEN"}[g.pick("transformation", 2)]}}
+	}
 	if g.chance("batches", 2) {
 		st["ItemBatcher"] = object{"MaxItemsPerBatch": 1 + g.pick("batch", 3), "BatchInput": object{"all.$": "$"}}
 	}

@@ -114,5 +114,5 @@ func (d *decider) failReading(v *history.Visit, st *definition.State, sc *expr.S
 	ev.Text = d.s.Shorten(&ev, []byte("[]"))
 	d.emit(ev)
 	d.emit(history.Event{Type: history.EventRunBegun, Scope: v.Scope().ID(), Name: d.runID(st)})
-	d.failRun(v, st, f)
+	d.runFailed(v, st, f)
 }

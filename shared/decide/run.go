@@ -124,6 +124,10 @@ func (g *grouping) close() {
 
 // spreadRun starts the executions that may run, or ends the run when all have ended or too many failed.
 func (d *decider) spreadRun(v *history.Visit, st *definition.State) {
+	if code, cause := v.Fault(); code != "" {
+		d.runFailed(v, st, failure{code: code, cause: cause})
+		return
+	}
 	if v.Overrun() {
 		d.failRun(v, st, overrun)
 		return
@@ -136,14 +140,27 @@ func (d *decider) spreadRun(v *history.Visit, st *definition.State) {
 			return
 		}
 	}
+	if v.Complete() && st.Writer.ByServer() && !v.Wrote() {
+		d.write(v, st, failure{})
+		return
+	}
 	if v.Complete() {
 		d.emit(history.Event{Type: history.EventRunDone, Scope: v.Scope().ID()})
 		d.emit(history.Event{Type: history.EventJoined, Scope: v.Scope().ID()})
 	}
 }
 
-// failRun fails a Map with its run.
+// failRun ends a run that cannot go on, once what it gave is written.
 func (d *decider) failRun(v *history.Visit, st *definition.State, f failure) {
+	if st.Writer != nil && st.Writer.Resource != nil && !v.Wrote() {
+		d.write(v, st, f)
+		return
+	}
+	d.runFailed(v, st, f)
+}
+
+// runFailed fails a Map with its run.
+func (d *decider) runFailed(v *history.Visit, st *definition.State, f failure) {
 	d.touchTree(v)
 	d.emit(d.failing(history.Event{Type: history.EventRunFailed, Scope: v.Scope().ID()}, f))
 	d.broken(v, st, history.Event{}, f)

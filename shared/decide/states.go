@@ -80,6 +80,9 @@ func (d *decider) leave(v *history.Visit, st *definition.State) {
 	var result expr.Value
 	if v.Phase() == history.PhaseDone {
 		result = d.value(v.Value())
+		if st.Type == definition.Map && st.Writer != nil && st.Writer.Transformation == definition.Flattened && st.Writer.Resource == nil {
+			result = flattened(result)
+		}
 	} else {
 		entry, err := st.Flow.Enter(sc)
 		if err != nil {

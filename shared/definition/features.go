@@ -75,6 +75,8 @@ var (
 	limitFields      = []string{"Events", "FanOut", "PayloadBytes"}
 	readerFields     = []string{"Resource", "ReaderConfig"}
 	configOfReader   = []string{"InputType", "MaxItems", "CSVHeaderLocation", "CSVHeaders", "CSVDelimiter", "ItemsPointer", "Transformation", "ManifestType"}
+	writerFields     = []string{"Resource", "WriterConfig"}
+	configOfWriter   = []string{"Transformation", "OutputType"}
 	batcherFields    = []string{"MaxItemsPerBatch", "MaxInputBytesPerBatch", "BatchInput"}
 	compensateFields = []string{"Comment", "Resource", "TimeoutSeconds", "HeartbeatSeconds", "QueueTimeoutSeconds", "Priority",
 		"MaxRedeliveries", "WhenUncertain", "Retry"}
@@ -94,15 +96,14 @@ type feature string
 // notBuilt is what the language has and this version does not run: a document
 // that uses it is refused, never half run. What is built is deleted here.
 var notBuilt = map[feature]string{
-	"JSONata":      "the query language JSONata",
-	"ResultWriter": "a ResultWriter",
-	"Credentials":  "credentials for tasks that the server does",
+	"JSONata":     "the query language JSONata",
+	"Credentials": "credentials for tasks that the server does",
 }
 
 // fieldFeatures are the features that a field uses by being there, by the
 // object that has it.
 var fieldFeatures = map[string]map[string]feature{
 	"state": {
-		"ResultWriter": "ResultWriter", "Credentials": "Credentials",
+		"Credentials": "Credentials",
 	},
 }

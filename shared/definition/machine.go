@@ -141,6 +141,8 @@ type State struct {
 	Label string
 	// Reader says where the items come from; nil where Items does. The Map then has a Resource. Distributed only.
 	Reader *Reader
+	// Writer says what becomes of the results; nil where the Map gives them as they are. Distributed only.
+	Writer *Writer
 	// Batcher groups items, so that an iteration gets several; nil for one each.
 	// Distributed only.
 	Batcher *Batcher
@@ -170,6 +172,35 @@ type Reader struct {
 	MaxItems expr.Field[int64]
 	// Config is the rest of ReaderConfig, as the document has it.
 	Config *expr.Object
+}
+
+// Writer says what becomes of the results of a Map.
+type Writer struct {
+	// Resource is where they are written to; nil where the Map gives them itself.
+	Resource *Resource
+	// Parameters name that place; nil for what the state is given.
+	Parameters expr.Expression
+	// Transformation is what an execution's result looks like.
+	Transformation Transformation
+	// Lines writes a result on each line, instead of a JSON array.
+	Lines bool
+}
+
+// Transformation tells how the results of a Map are shown.
+type Transformation string
+
+const (
+	// Described shows each execution with what is known of it.
+	Described Transformation = "NONE"
+	// Compact shows its output.
+	Compact Transformation = "COMPACT"
+	// Flattened shows its output, and the elements of one that is an array.
+	Flattened Transformation = "FLATTEN"
+)
+
+// ByServer tells whether the server does something for it.
+func (w *Writer) ByServer() bool {
+	return w != nil && (w.Resource != nil || w.Transformation == Described)
 }
 
 // Batcher says how the items of a distributed Map are grouped. One of the two
@@ -238,6 +269,8 @@ const (
 	ResourceLambda ResourceKind = "lambda"
 	// ResourceItems is what the server reads the items of a Map from.
 	ResourceItems ResourceKind = "items"
+	// ResourceResults is what the server writes the results of a Map to.
+	ResourceResults ResourceKind = "results"
 )
 
 // Resource is the parsed Resource field of a Task.

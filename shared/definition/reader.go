@@ -49,9 +49,11 @@ func (b *builder) readerConfig(r *Reader, f fields, lang expr.Language) {
 			r.Config.Set(name, v)
 		}
 	}
-	switch kind := f.word("InputType", "JSON", "JSON", "JSONL", "CSV", "PARQUET", "MANIFEST"); kind {
-	case "PARQUET", "MANIFEST":
-		b.errorf(f.at.member("InputType"), RuleNotBuilt, "This version does not read items from %s: it is not built yet.", kind)
+	kind := f.word("InputType", "JSON", "JSON", "JSONL", "CSV", "PARQUET", "MANIFEST")
+	b.manifest(f, kind)
+	switch kind {
+	case "PARQUET":
+		b.errorf(f.at.member("InputType"), RuleNotBuilt, "This version does not read items from PARQUET: it is not built yet.")
 	case "CSV":
 		b.csv(f)
 		return
@@ -64,6 +66,25 @@ func (b *builder) readerConfig(r *Reader, f fields, lang expr.Language) {
 	f.word("Transformation", "NONE", "NONE")
 	if pointer, ok := f.text("ItemsPointer"); ok && pointer != "" && pointer[0] != '/' {
 		b.errorf(f.at.member("ItemsPointer"), RuleValue, "An ItemsPointer is a JSON Pointer: empty, or it begins with /.")
+	}
+}
+
+// manifest reads whether the object lists others that the items are in: those of an inventory are tables, those that Athena has
+// unloaded are of the InputType.
+func (b *builder) manifest(f fields, kind string) {
+	if !f.has("ManifestType") {
+		return
+	}
+	at := f.at.member("ManifestType")
+	switch f.word("ManifestType", "S3_INVENTORY", "S3_INVENTORY", "ATHENA_DATA") {
+	case "S3_INVENTORY":
+		if kind != "MANIFEST" {
+			b.errorf(at, RuleValue, "The InputType of an S3_INVENTORY is MANIFEST.")
+		}
+	case "ATHENA_DATA":
+		if kind != "CSV" && kind != "JSONL" && kind != "PARQUET" {
+			b.errorf(at, RuleValue, "The InputType of ATHENA_DATA is what the files are that it lists: CSV or JSONL.")
+		}
 	}
 }
 

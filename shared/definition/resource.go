@@ -86,6 +86,8 @@ var (
 	LambdaContract = history.Contract{Task: "orrery:lambda", Version: 1}
 	// FunctionContract invokes a function, with FunctionName and Payload in its input, and gives the bare answer.
 	FunctionContract = history.Contract{Task: "orrery:function", Version: 1}
+	// ResultsContract writes the results of a Map to S3, or describes its executions.
+	ResultsContract = history.Contract{Task: "orrery:results", Version: 1}
 	// ItemsContract reads the items of a Map from S3.
 	ItemsContract = history.Contract{Task: "orrery:items", Version: 1}
 )

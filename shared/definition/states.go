@@ -117,6 +117,9 @@ func (b *builder) distributed(s *State, f fields, lang expr.Language) {
 	if reader, ok := f.object("ItemReader"); ok {
 		b.reader(s, reader, lang)
 	}
+	if writer, ok := f.object("ResultWriter"); ok {
+		b.writer(s, writer, lang)
+	}
 	if batcher, ok := f.object("ItemBatcher"); ok {
 		s.Batcher = b.batcher(batcher, lang)
 	}

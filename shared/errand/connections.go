@@ -27,6 +27,13 @@ type Connection struct {
 		User     string `json:"user"`
 		Password string `json:"password"`
 	} `json:"basic"`
+	// APIKey is a header whose value is a secret.
+	APIKey *struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"api_key"`
+	// OAuth gives requests a token in the header Authorization.
+	OAuth   *OAuth            `json:"oauth"`
 	Headers map[string]string `json:"headers"`
 	Query   map[string]string `json:"query"`
 	// Body is added to a body that is an object.
@@ -61,11 +68,31 @@ func ReadConnections(file string) (Connections, error) {
 		if c.allow, err = builtin.ParseAllow(c.Hosts); err == nil && c.allow.Empty() {
 			err = errors.New("hosts must name one host at least")
 		}
+		err = errors.Join(err, c.check())
 		if err != nil {
 			return nil, fmt.Errorf("errand: connection %q in %s: %w", name, file, err)
 		}
 	}
 	return list, nil
+}
+
+// check tells what is wrong with how requests are authorized.
+func (c *Connection) check() error {
+	ways := 0
+	for _, there := range []bool{c.Basic != nil, c.APIKey != nil, c.OAuth != nil} {
+		if there {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		return errors.New("only one of basic, api_key and oauth may be there")
+	case c.APIKey != nil && (c.APIKey.Name == "" || c.APIKey.Value == ""):
+		return errors.New("api_key must have a name and a value")
+	case c.OAuth != nil:
+		return c.OAuth.check()
+	}
+	return nil
 }
 
 // connectionName reads the name of a connection: as it is, or the ARN of one.
@@ -85,6 +112,9 @@ func (c *Connection) apply(header http.Header, query url.Values, body expr.Value
 	if c.Basic != nil {
 		r := http.Request{Header: header}
 		r.SetBasicAuth(c.Basic.User, c.Basic.Password)
+	}
+	if c.APIKey != nil {
+		header.Set(c.APIKey.Name, c.APIKey.Value)
 	}
 	for name, v := range c.Query {
 		query.Set(name, v)

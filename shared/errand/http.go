@@ -28,7 +28,10 @@ func (h *requests) do(ctx context.Context, t worker.Task, in value) (value, erro
 	if err != nil {
 		return value{}, err
 	}
-	r, err := h.caller.Do(ctx, q)
+	r, err := h.authorized(ctx, o, q)
+	if said, ok := errors.AsType[*worker.Error](err); ok {
+		return value{}, said
+	}
 	switch {
 	case errors.Is(err, builtin.ErrForbidden):
 		return value{}, worker.Errorf(codePermissions, "%v", err)
@@ -59,7 +62,7 @@ func (h *requests) request(o *expr.Object, t worker.Task) (builtin.Request, erro
 		return q, worker.Finalf(codeRuntime, "The field 'ApiEndpoint' must be the URL of an HTTP API, without a user")
 	}
 	for name, v := range object(o, "Headers").All() {
-		if slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)) || strings.HasPrefix(http.CanonicalHeaderKey(name), "Proxy-") {
+		if !authors(http.CanonicalHeaderKey(name)) {
 			return q, worker.Finalf(codeRuntime, "The header '%s' is not supported", name)
 		}
 		q.Header.Set(name, joined(v))
@@ -72,7 +75,7 @@ func (h *requests) request(o *expr.Object, t worker.Task) (builtin.Request, erro
 		}
 	}
 	body, _ := o.Get("RequestBody")
-	if body, err = h.connect(o, target, q.Header, query, body); err != nil {
+	if body, err = h.connect(o, target, &q, query, body); err != nil {
 		return q, err
 	}
 	if q.Body, err = encoded(o, body, q.Header); err != nil {
@@ -86,9 +89,22 @@ func (h *requests) request(o *expr.Object, t worker.Task) (builtin.Request, erro
 	return q, nil
 }
 
-// ownHeaders are those that belong to the connection.
+// ownHeaders are those that no document sets: they belong to the connection, or are among those that the reference service refuses.
 var ownHeaders = []string{
-	"Connection", "Content-Encoding", "Content-Length", "Expect", "Host", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	"A-Im", "Accept-Charset", "Accept-Datetime", "Accept-Encoding", "Cache-Control", "Connection", "Content-Encoding", "Content-Length",
+	"Content-Md5", "Date", "Expect", "Forwarded", "From", "Host", "Http2-Settings", "If-Match", "If-Modified-Since", "If-None-Match",
+	"If-Range", "If-Unmodified-Since", "Keep-Alive", "Max-Forwards", "Origin", "Pragma", "Referer", "Server", "Te", "Trailer",
+	"Transfer-Encoding", "Upgrade", "Via", "Warning",
+}
+
+// authors tells whether a document may set a header.
+func authors(name string) bool {
+	for _, prefix := range []string{"Proxy-", "X-Forwarded", "X-Amz-", "X-Amzn-"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	return !slices.Contains(ownHeaders, name)
 }
 
 // usually sets a header that the document does not set.
@@ -114,12 +130,17 @@ func joined(v expr.Value) string {
 	return strings.Join(parts, ",")
 }
 
-// connect adds what the connection that a Task names brings, and gives the body with it.
-func (h *requests) connect(o *expr.Object, target *url.URL, header http.Header, query url.Values, body expr.Value) (expr.Value, error) {
-	name := text(object(o, "Authentication"), "ConnectionArn")
-	if other := text(object(o, "InvocationConfig"), "ConnectionArn"); other != "" {
-		name = other
+// connectionOf is what a Task says about a connection; empty where it names none.
+func connectionOf(o *expr.Object) string {
+	if name := text(object(o, "InvocationConfig"), "ConnectionArn"); name != "" {
+		return name
 	}
+	return text(object(o, "Authentication"), "ConnectionArn")
+}
+
+// connect adds what the connection that a Task names brings, but for a token, and gives the body with it.
+func (h *requests) connect(o *expr.Object, target *url.URL, q *builtin.Request, query url.Values, body expr.Value) (expr.Value, error) {
+	name := connectionOf(o)
 	if name == "" {
 		return body, nil
 	}
@@ -130,7 +151,8 @@ func (h *requests) connect(o *expr.Object, target *url.URL, header http.Header, 
 	case c.allow.URL(target) != nil:
 		return nil, worker.Finalf(codePermissions, "The connection '%s' is not for the host %s", name, target.Host)
 	}
-	return c.apply(header, query, body)
+	q.Secret = &c.allow
+	return c.apply(q.Header, query, body)
 }
 
 // encoded is the body as it is sent.

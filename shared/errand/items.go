@@ -3,6 +3,7 @@ package errand
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -40,10 +41,7 @@ func (b *buckets) read(ctx context.Context, _ worker.Task, in value) (value, err
 	o, _ := in.Value.(*expr.Object)
 	parameters, config := object(o, "Parameters"), object(o, "ReaderConfig")
 	items := &gathered{}
-	if n, ok := config.Get("MaxItems"); ok {
-		number, _ := n.(expr.Number)
-		items.most, _ = number.Int64()
-	}
+	items.most = whole(config, "MaxItems")
 	var err error
 	if strings.HasSuffix(text(o, "Resource"), ":listObjectsV2") {
 		err = b.list(ctx, parameters, items)
@@ -109,15 +107,42 @@ func shownObject(o types.Object) expr.Value {
 
 // object takes what an object holds as items.
 func (b *buckets) object(ctx context.Context, parameters, config *expr.Object, items *gathered) error {
-	body, err := b.reader.Open(ctx, text(parameters, "Bucket"), text(parameters, "Key"), text(parameters, "VersionId"))
+	in := place{text(parameters, "Bucket"), text(parameters, "Key"), text(parameters, "VersionId")}
+	switch kind := text(config, "InputType"); {
+	case kind == "MANIFEST":
+		return b.inventory(ctx, in, items)
+	case text(config, "ManifestType") == "ATHENA_DATA":
+		return b.unloaded(ctx, in, config, items)
+	}
+	return b.open(ctx, in, func(r *bufio.Reader) error { return readAs(r, config, items) })
+}
+
+// place is where an object lies.
+type place struct{ bucket, key, version string }
+
+// open reads an object, as it is or unpacked where it is packed by gzip.
+func (b *buckets) open(ctx context.Context, in place, read func(*bufio.Reader) error) error {
+	body, err := b.reader.Open(ctx, in.bucket, in.key, in.version)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
 	r := bufio.NewReader(body)
+	if mark, _ := r.Peek(2); strings.HasSuffix(in.key, ".gz") || bytes.Equal(mark, []byte{0x1f, 0x8b}) {
+		packed, err := gzip.NewReader(r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.key, err)
+		}
+		r = bufio.NewReader(packed)
+	}
 	if mark, _ := r.Peek(3); bytes.Equal(mark, []byte("\uFEFF")) {
 		_, _ = r.Discard(3) // they are there
 	}
+	return read(r)
+}
+
+// readAs takes the items of an object by its InputType.
+func readAs(r io.Reader, config *expr.Object, items *gathered) error {
 	switch text(config, "InputType") {
 	case "CSV":
 		return readCSV(r, config, items)

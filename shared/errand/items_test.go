@@ -1,6 +1,7 @@
 package errand_test
 
 import (
+	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http/httptest"
@@ -35,6 +36,67 @@ func storage(t *testing.T, bucket string, objects map[string]string) {
 	for key, content := range objects {
 		if _, err := client.PutObject(context.Background(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String(key), Body: strings.NewReader(content)}); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// packed packs a text by gzip.
+func packed(t *testing.T, content string) string {
+	t.Helper()
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestManifests(t *testing.T) {
+	inventory := func(more string) string {
+		return `{"sourceBucket":"src","destinationBucket":"arn:aws:s3:::data","version":"2016-11-30","fileFormat":"CSV","fileSchema":"Bucket, Key, Size"` + more + `}`
+	}
+	storage(t, "data", map[string]string{
+		"manifest.json":  inventory(`,"files":[{"key":"inv/1.csv.gz","size":1,"MD5checksum":"x"},{"key":"inv/2.csv.gz"}]`),
+		"inv/1.csv.gz":   packed(t, "\"src\",\"a%20b\",\"1\"\n\"src\",\"c\",\"2\"\n"),
+		"inv/2.csv.gz":   packed(t, "\"src\",\"d\",\"3\"\n"),
+		"orc.json":       strings.Replace(inventory(""), `"CSV"`, `"ORC"`, 1),
+		"no-bucket.json": `{"fileFormat":"CSV","fileSchema":"Key"}`,
+		"elsewhere.json": strings.Replace(inventory(`,"files":[{"key":"k"}]`), ":::data", ":::other", 1),
+		"gone.json":      inventory(`,"files":[{"key":"gone.csv.gz"}]`),
+		"plain.json":     inventory(`,"files":[{"key":"plain.csv.gz"}]`),
+		"plain.csv.gz":   "not packed",
+		"q-manifest.csv": "s3://data/q/1.gz\ns3://data/q/2\n",
+		"q/1.gz":         packed(t, "{\"n\":1}\n{\"n\":2}\n"),
+		"q/2":            "{\"n\":3}\n",
+		"t-manifest.csv": "\"s3://data/t/1.csv\"\n",
+		"t/1.csv":        "1,x\n",
+		"bad.csv":        "https://example.com/x\n",
+	})
+	d := open(t, errand.Config{S3Allow: "data", S3PathStyle: true})
+	get := func(key, config string) string {
+		return `{"Resource":"arn:aws:states:::s3:getObject","Parameters":{"Bucket":"data","Key":"` + key + `"},"ReaderConfig":{` + config + `}}`
+	}
+	const given = `"CSVHeaderLocation":"GIVEN","CSVHeaders":["n","s"]`
+	for _, tt := range []struct{ name, input, output, code, cause string }{
+		{"inventory", get("manifest.json", `"InputType":"MANIFEST"`),
+			`[{"Bucket":"src","Key":"a%20b","Size":"1"},{"Bucket":"src","Key":"c","Size":"2"},{"Bucket":"src","Key":"d","Size":"3"}]`, "", ""},
+		{"its beginning", get("manifest.json", `"InputType":"MANIFEST","ManifestType":"S3_INVENTORY","MaxItems":1`), `[{"Bucket":"src","Key":"a%20b","Size":"1"}]`, "", ""},
+		{"another format", get("orc.json", `"InputType":"MANIFEST"`), "", "States.ItemReaderFailed", `the format "ORC"`},
+		{"no bucket", get("no-bucket.json", `"InputType":"MANIFEST"`), "", "States.ItemReaderFailed", "no destinationBucket"},
+		{"no JSON", get("bad.csv", `"InputType":"MANIFEST"`), "", "States.ItemReaderFailed", "the manifest is none of an S3 inventory"},
+		{"a bucket that is not allowed", get("elsewhere.json", `"InputType":"MANIFEST"`), "", "States.Permissions", "the bucket other"},
+		{"a file that is gone", get("gone.json", `"InputType":"MANIFEST"`), "", "States.ItemReaderFailed", "s3://data/gone.csv.gz: S3.NoSuchKey"},
+		{"a file that is not packed", get("plain.json", `"InputType":"MANIFEST"`), "", "States.ItemReaderFailed", "plain.csv.gz"},
+		{"lines of Athena", get("q-manifest.csv", `"InputType":"JSONL","ManifestType":"ATHENA_DATA"`), `[{"n":1},{"n":2},{"n":3}]`, "", ""},
+		{"rows of Athena", get("t-manifest.csv", `"InputType":"CSV","ManifestType":"ATHENA_DATA",`+given), `[{"n":"1","s":"x"}]`, "", ""},
+		{"no addresses", get("bad.csv", `"InputType":"JSONL","ManifestType":"ATHENA_DATA"`), "", "States.ItemReaderFailed", "an address such as s3://bucket/key"},
+	} {
+		r := d.do(t, errand.ItemsTask, tt.input)
+		if r.output != tt.output || r.code != tt.code || !strings.Contains(r.cause, tt.cause) {
+			t.Errorf("%s: got %+v, want %s %s %s", tt.name, r, tt.output, tt.code, tt.cause)
 		}
 	}
 }

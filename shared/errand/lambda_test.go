@@ -16,7 +16,7 @@ import (
 func TestContracts(t *testing.T) {
 	for name, c := range map[string]string{
 		errand.HTTPTask: definition.HTTPContract.Task, errand.LambdaTask: definition.LambdaContract.Task, errand.FunctionTask: definition.FunctionContract.Task,
-		errand.ItemsTask: definition.ItemsContract.Task,
+		errand.ItemsTask: definition.ItemsContract.Task, errand.ResultsTask: definition.ResultsContract.Task,
 	} {
 		if name != c {
 			t.Errorf("the contract %s is called %s in documents", name, c)

@@ -21,13 +21,15 @@ type Config struct {
 	// HTTPAllow and LambdaAllow are lists with commas of what may be called, as [builtin.ParseAllow] and [builtin.NewLambda]
 	// read them. What is empty is off.
 	HTTPAllow, LambdaAllow string
-	// S3Allow is the same for the buckets that Maps read their items from, as [builtin.NewS3] reads it.
+	// S3Allow is the same for the buckets that Maps read their items from and write their results to, as [builtin.NewS3] reads it.
 	S3Allow     string
 	S3PathStyle bool
 	// Connections is the name of a file with what HTTP requests may be given; see [ReadConnections]. Empty for none.
 	Connections string
 	// Concurrency bounds the calls at once, in each namespace; 100 when zero.
 	Concurrency int
+	// Executions shows the executions whose results are written.
+	Executions Executions
 	// Namespaces lists the namespaces whose tasks are done.
 	Namespaces func(context.Context) ([]string, error)
 	Log        *slog.Logger
@@ -48,6 +50,7 @@ type Server struct {
 	http   *requests
 	lambda *functions
 	s3     *buckets
+	out    *results
 }
 
 // New makes a server that claims and reports through areas; nil where nothing is allowed.
@@ -79,7 +82,7 @@ func New(ctx context.Context, c Config, areas Areas) (*Server, error) {
 		return nil, fmt.Errorf("errand: %w", err)
 	}
 	if reader != nil {
-		s.s3 = &buckets{reader}
+		s.s3, s.out = &buckets{reader}, &results{reader, c.Executions}
 	}
 	if s.http == nil && s.lambda == nil && s.s3 == nil {
 		return nil, nil
@@ -158,6 +161,7 @@ func (s *Server) worker(namespace string) *worker.Worker {
 	}
 	if s.s3 != nil {
 		worker.Handle(w, ItemsTask, version, inTime(MaxReadTime, codeItems, s.s3.read))
+		worker.Handle(w, ResultsTask, version, inTime(MaxWriteTime, codeResults, s.out.in(namespace)))
 	}
 	return w
 }
@@ -167,6 +171,7 @@ const (
 	MaxRequestTime    = 60 * time.Second
 	MaxInvocationTime = 16 * time.Minute
 	MaxReadTime       = 15 * time.Minute
+	MaxWriteTime      = time.Hour
 )
 
 // lateBy is how long the time-out of the decider is waited for, which says more than that of a call.

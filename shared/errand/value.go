@@ -13,6 +13,7 @@ const (
 	LambdaTask   = "orrery:lambda"
 	FunctionTask = "orrery:function"
 	ItemsTask    = "orrery:items"
+	ResultsTask  = "orrery:results"
 	version      = 1
 )
 
@@ -53,6 +54,21 @@ func text(o *expr.Object, name string) string {
 	v, _ := o.Get(name)
 	s, _ := v.(string)
 	return s
+}
+
+// flag gives a member that is true; false for others.
+func flag(o *expr.Object, name string) bool {
+	v, _ := o.Get(name)
+	b, _ := v.(bool)
+	return b
+}
+
+// whole gives a member that is a whole number; zero for others.
+func whole(o *expr.Object, name string) int64 {
+	v, _ := o.Get(name)
+	number, _ := v.(expr.Number)
+	n, _ := number.Int64()
+	return n
 }
 
 // scalar prints a value as a header or a parameter has it: texts as they are, others as JSON.

@@ -12,7 +12,7 @@ func (jsonPath) Name() string { return "JSONPath" }
 var jsonPathFields = map[string][]Kind{
 	"InputPath":                      {Pass, Task, Choice, Wait, Parallel, Map, Succeed},
 	"OutputPath":                     {Pass, Task, Choice, Wait, Parallel, Map, Succeed},
-	"Parameters":                     {Pass, Task, Parallel, Map, Compensate, ItemReader},
+	"Parameters":                     {Pass, Task, Parallel, Map, Compensate, ItemReader, ResultWriter},
 	"Result":                         {Pass},
 	"ResultSelector":                 {Task, Parallel, Map},
 	"ResultPath":                     {Pass, Task, Parallel, Map, Catch},

@@ -28,6 +28,7 @@ const (
 	ItemBatcher  Kind = "ItemBatcher"
 	ItemReader   Kind = "ItemReader"
 	ReaderConfig Kind = "ReaderConfig"
+	ResultWriter Kind = "ResultWriter"
 )
 
 // ErrNotBuilt is a query language that the specification has and this version

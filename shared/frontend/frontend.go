@@ -69,6 +69,7 @@ type executionStore interface {
 	Send(ctx context.Context, m store.Message) (store.Sent, error)
 	Reply(ctx context.Context, e store.EntryRef) (*history.Reply, error)
 	Execution(ctx context.Context, ns history.NamespaceID, name string) (store.ExecutionDetail, error)
+	Named(ctx context.Context, ns history.NamespaceID, names []string) ([]store.Execution, error)
 	Executions(ctx context.Context, q store.ExecutionQuery) (store.ExecutionPage, error)
 	Attributes(ctx context.Context, ids []history.ExecutionID) (map[history.ExecutionID][]store.Attribute, error)
 	History(ctx context.Context, q store.HistoryQuery) ([]store.Row, error)

@@ -248,6 +248,8 @@ func resourceOf(m *definition.Machine, u history.UnitView) *definition.Resource 
 		return nil
 	case u.Kind == "task":
 		return s.Resource
+	case u.Kind == "results" && s.Writer != nil:
+		return s.Writer.Resource
 	case u.Kind == "compensation" && s.Compensate != nil:
 		return s.Compensate.Task.Resource
 	}

@@ -17,6 +17,9 @@ func (v *Visit) rowUnit() UnitKey {
 	if v.unit.kind == TokenUnit {
 		return SubmitKey(v.key)
 	}
+	if v.Writes() {
+		return WriteKey(v.key)
+	}
 	return v.key
 }
 

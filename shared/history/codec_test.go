@@ -38,6 +38,8 @@ var allTypes = []history.Event{
 	{Type: history.EventFanned, Index: 3, Limit: 2},
 	{Type: history.EventReading, Text: history.Text{Literal: []byte(`{"Resource":"r"}`)}},
 	{Type: history.EventUnread, Error: "States.ItemReaderFailed", Cause: "no such key", Offer: 2},
+	{Type: history.EventWriting, Text: history.Text{Literal: []byte(`{"Bucket":"b"}`)}, Error: "E", Cause: "c"},
+	{Type: history.EventUnwritten, Error: "States.ResultWriterFailed", Cause: "no such bucket", Offer: 2, Last: true},
 	{Type: history.EventIterBegun, Index: 2, Text: lit(`"x"`)},
 	{Type: history.EventIterDone, Index: 1},
 	{Type: history.EventIterFailed},
@@ -290,7 +292,7 @@ func TestRestoreRefuses(t *testing.T) {
 	for data, unknown := range map[string]bool{
 		``:  false,
 		`x`: false,
-		strings.Replace(good, `"format":2`, `"format":3`, 1): true,
+		strings.Replace(good, `"format":2`, `"format":4`, 1): true,
 		strings.Replace(good, `"v":1`, `"v":2`, 1):           true,
 		good[:len(good)-1]: false,
 		strings.Replace(good, `"data":1`, `"data":9`, 1):               false,

@@ -93,7 +93,7 @@ var kindNames = map[StateKind]string{
 
 // ownTypes are those that the reference service has none of. All events of compensations are our own as well.
 var ownTypes = []EventType{
-	EventReading, EventUnread, EventSignalled, EventInstance, EventStopped, EventCancelling, EventLost, EventProgressed, EventRuled, EventAgain, EventUndoable,
+	EventReading, EventUnread, EventWriting, EventUnwritten, EventSignalled, EventInstance, EventStopped, EventCancelling, EventLost, EventProgressed, EventRuled, EventAgain, EventUndoable,
 	EventCaught, EventUnwinding, EventUndoing, EventUndone, EventCleaning, EventCleaned, EventChildBegun, EventChildDone, EventChildFailed,
 }
 
@@ -122,7 +122,7 @@ func (s *State) describe(ev *Event, view *View, resource func(string) string) {
 	}
 	view.Unit = v.key
 	switch ev.Type {
-	case EventReading, EventUnread:
+	case EventReading, EventUnread, EventWriting, EventUnwritten:
 		describeReading(ev, view, payload)
 	case EventScheduled, EventDispatched, EventSubmitted, EventCompleted, EventTaken, EventFailed, EventTimedOut:
 		if ev.Type == EventTaken {
@@ -251,6 +251,9 @@ func describeUnit(ev *Event, view *View, v *Visit, payload []byte, resource func
 	switch v.kind {
 	case MapState:
 		family, payload = "ItemReader", nil
+		if v.Writes() {
+			family, payload = "ResultWriter", ev.Text.Literal
+		}
 	case UndoState:
 	default:
 		family, kind, name = unitTypes(resource(v.state))
@@ -295,17 +298,22 @@ func describeUnit(ev *Event, view *View, v *Visit, payload []byte, resource func
 	}
 }
 
+var readingTypes = map[EventType]string{
+	EventReading: "ItemReaderScheduled", EventUnread: "ItemReaderFailed", EventWriting: "ResultWriterScheduled", EventUnwritten: "ResultWriterFailed",
+}
+
 // isUnit tells whether events of the type tell of a unit.
 func isUnit(t EventType) bool {
 	return t == EventDispatched || t == EventCompleted || t == EventFailed
 }
 
-// describeReading covers how the items of a Map are read.
+// describeReading covers how the items of a Map are read, and its results written.
 func describeReading(ev *Event, view *View, payload []byte) {
-	view.Type = "ItemReaderScheduled"
-	view.json("input", payload)
-	if ev.Type == EventUnread {
-		view.Type, view.Details = "ItemReaderFailed", nil
+	view.Type = readingTypes[ev.Type]
+	switch ev.Type {
+	case EventReading, EventWriting:
+		view.json("input", payload)
+	default:
 		view.text("error", ev.Error)
 		view.text("cause", ev.Cause)
 	}

@@ -49,6 +49,12 @@ const (
 	EventReading EventType = "read"
 	// EventUnread: the items could not be read. Error, Cause, [Offer].
 	EventUnread EventType = "readko"
+	// EventWriting: what the executions of a Map gave is to be written. Text: what is to be written, and where. [Error, Cause: of
+	// the failure of the run, which waits for that]. What becomes of it is told with EventCompleted (Text: the result of the Map)
+	// or EventUnwritten.
+	EventWriting EventType = "write"
+	// EventUnwritten: it could not be written. Error, Cause, [Offer], [Last: by an operator's word, not by a report].
+	EventUnwritten EventType = "writeko"
 	// EventFanned: branches or iterations begin. Index (how many, or how many items where they were grouped), [Limit], [Text:
 	// input of each branch, or the list of items; else that of the try before, else the state's input], [Tolerated].
 	EventFanned EventType = "fan"
@@ -116,7 +122,7 @@ const (
 
 // known has every type.
 var known = map[EventType]bool{
-	EventReading: true, EventUnread: true, EventStarted: true, EventEntered: true, EventExited: true, EventScheduled: true, EventDispatched: true, EventCompleted: true, EventFailed: true,
+	EventReading: true, EventUnread: true, EventWriting: true, EventUnwritten: true, EventStarted: true, EventEntered: true, EventExited: true, EventScheduled: true, EventDispatched: true, EventCompleted: true, EventFailed: true,
 	EventTimedOut: true, EventLost: true, EventProgressed: true, EventRuled: true, EventTaken: true, EventFanned: true, EventIterBegun: true, EventIterDone: true,
 	EventIterFailed: true, EventIterCut: true, EventAborted: true, EventJoined: true, EventBroken: true, EventAgain: true, EventSignalled: true,
 	EventCancelling: true, EventEnded: true, EventInstance: true, EventRunBegun: true, EventChildBegun: true, EventChildDone: true, EventChildFailed: true, EventRunDone: true,

@@ -244,6 +244,7 @@ func (s *State) close(v *Visit, phase Phase) {
 	if s.units[v.key] == v {
 		delete(s.units, v.key)
 		delete(s.units, SubmitKey(v.key))
+		delete(s.units, WriteKey(v.key))
 	}
 	if v.unit.kind == SignalUnit {
 		s.dropWaiter(v)

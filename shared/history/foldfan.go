@@ -171,6 +171,7 @@ func (s *State) applyJoined(v *Visit) {
 	}
 	s.previous = v.fan.ended
 	v.scope.last = v.fan.ended
+	written := v.fan.written
 	n := 2
 	for _, r := range v.fan.results {
 		n += len(r) + 1
@@ -180,6 +181,9 @@ func (s *State) applyJoined(v *Visit) {
 	s.dropFan(v)
 	s.close(v, PhaseDone)
 	v.value = append(list, ']')
+	if written != nil {
+		v.value = written
+	}
 	s.markReady(v)
 }
 

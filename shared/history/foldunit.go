@@ -18,6 +18,10 @@ func (s *State) foldUnit(ev *Event, v *Visit) bool {
 		s.applyReading(ev, v)
 	case EventUnread:
 		s.applyUnread(ev, v)
+	case EventWriting:
+		s.applyWriting(ev, v)
+	case EventUnwritten:
+		s.applyUnwritten(ev, v)
 	case EventDispatched:
 		s.applyDispatched(ev, v)
 	case EventSubmitted:
@@ -89,7 +93,7 @@ func (s *State) applyDispatched(ev *Event, v *Visit) {
 	if ev.At != 0 {
 		v.unit.claimedAt = ev.At
 	}
-	if !v.reads() {
+	if v.kind != MapState {
 		v.scope.last = s.events
 	}
 }
@@ -101,6 +105,10 @@ func (s *State) applyCompleted(ev *Event, v *Visit) {
 	}
 	if v.reads() {
 		s.applyRead(ev, v, text, failure{})
+		return
+	}
+	if v.Writes() {
+		s.applyWritten(ev, v, text, failure{})
 		return
 	}
 	if !ev.Last {

@@ -8,11 +8,11 @@ package history
 // A Map whose items could not be read begins all the same, with none, and fails then.
 
 // reads tells whether the unit of the visit is that of a Map that reads its items.
-func (v *Visit) reads() bool { return v.kind == MapState }
+func (v *Visit) reads() bool { return v.kind == MapState && v.fan == nil }
 
 func (s *State) applyReading(ev *Event, v *Visit) {
 	text, ok := s.sources(ev).resolve(ev.Text)
-	if !ok || !v.reads() || v.phase != PhaseEntered && v.phase != PhaseRetrying {
+	if !ok || v.kind != MapState || v.phase != PhaseEntered && v.phase != PhaseRetrying {
 		return
 	}
 	v.unit = unit{status: UnitQueued, key: v.unit.key, offer: 1, scheduledAt: s.at, offeredAt: s.at, since: s.seq}

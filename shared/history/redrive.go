@@ -71,6 +71,10 @@ func (s *State) reviveFan(v *Visit) {
 		f.results[i] = nil
 		f.done--
 	}
+	if f.run != "" {
+		f.earlier = append(f.earlier, f.run)
+	}
+	f.wrote, f.written, f.fault = false, nil, failure{}
 	f.run, f.kids, f.lost, f.again, f.failed, f.active = "", nil, nil, nil, 0, 0
 	for i, c := range f.branches {
 		switch {

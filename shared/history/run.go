@@ -80,7 +80,7 @@ func (s *State) foldRun(ev *Event, v *Visit) {
 			s.units[v.key] = v
 		}
 	case EventChildBegun:
-		if _, ok := s.sources(ev).resolve(ev.Text); ok && f.run != "" && ev.Index == f.upcoming() && ev.Index < len(f.items) {
+		if _, ok := s.sources(ev).resolve(ev.Text); ok && f.run != "" && f.kids != nil && ev.Index == f.upcoming() && ev.Index < len(f.items) {
 			f.kids[ev.Index] = s.seq
 			f.begin()
 			if !v.Unfanned() {

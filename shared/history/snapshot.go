@@ -12,8 +12,12 @@ import (
 // ErrUnknownFormat is a snapshot that a newer version wrote. It is skipped: the history is folded instead.
 var ErrUnknownFormat = errors.New("history: unknown snapshot format")
 
-// snapshotFormat is what Snapshot writes. Restore reads the formats before it as well: each has only added to them.
-const snapshotFormat = 2
+// snapshotFormat is the newest format that Snapshot writes. Restore reads the formats before it as well: each has only added to
+// them. A state without what a format has added is written in the one before it, which older versions read.
+const (
+	snapshotFormat = 3 // the results of Maps are written
+	usualFormat    = 2
+)
 
 // A snapshot is a line of JSON, then the texts of the state, each once, without anything between them. The line says how
 // long each of them is and refers to it by its number, from 1; 0 is no text.
@@ -125,6 +129,7 @@ type snapUnit struct {
 	Worker      string     `json:"worker,omitempty"`
 	Session     string     `json:"session,omitempty"`
 	Progress    int        `json:"progress,omitempty"`
+	Work        int        `json:"work,omitempty"`
 }
 
 type snapFan struct {
@@ -135,6 +140,11 @@ type snapFan struct {
 	Kids     []int       `json:"kids,omitempty"`
 	Lost     []int       `json:"lost,omitempty"`
 	Again    []int       `json:"again,omitempty"`
+	Earlier  []string    `json:"earlier,omitempty"`
+	Wrote    bool        `json:"wrote,omitempty"`
+	Written  int         `json:"written,omitempty"`
+	Error    string      `json:"error,omitempty"`
+	Cause    string      `json:"cause,omitempty"`
 	Count    int         `json:"n"`
 	Next     int         `json:"next,omitempty"`
 	Active   int         `json:"active,omitempty"`
@@ -148,9 +158,9 @@ type snapFan struct {
 // Snapshot writes the whole state, so that a load need not fold what was before it. Equal states give equal bytes. It
 // also notes, outside the folded state, that SinceSnapshot counts from here.
 func (s *State) Snapshot() []byte {
-	w := snapWriter{number: map[string]int{}}
+	w := snapWriter{number: map[string]int{}, format: usualFormat}
 	sn := snapshot{
-		Format: snapshotFormat, Start: s.start.row(), Input: w.text(s.start.Input), StartedAt: s.startedAt,
+		Start: s.start.row(), Input: w.text(s.start.Input), StartedAt: s.startedAt,
 		Seq: s.seq, Events: s.events, At: s.at, Status: s.status, Error: s.failure.code, Cause: s.failure.cause,
 		Cancelling: s.cancelled, LastScope: s.lastScope, Ready: scopesOf(s.ready), Waiters: scopesOf(s.waiters),
 		Reports: s.reports, Stopping: s.stopping, Catching: scopesOf(s.catching), Reason: s.reason, Cleaned: s.cleaned, Instances: s.instances,
@@ -170,7 +180,7 @@ func (s *State) Snapshot() []byte {
 	for _, u := range s.undos {
 		sn.Undos = append(sn.Undos, snapUndo{Unit: u.unit, State: u.state, Input: w.text(u.input)})
 	}
-	sn.Texts = w.lengths
+	sn.Texts, sn.Format = w.lengths, w.format
 	s.snapshotAt = s.events
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -196,6 +206,7 @@ func scopesOf(visits []*Visit) []ScopeID {
 type snapWriter struct {
 	number  map[string]int
 	lengths []int
+	format  int
 	texts   []byte
 }
 
@@ -247,13 +258,17 @@ func (w *snapWriter) visit(v *Visit) *snapVisit {
 			Kind: u.kind, Status: u.status, Signal: u.signal, Child: u.child, Workflow: u.workflow, Version: u.version,
 			Submitted: u.submitted, Key: u.key, Offer: u.offer, Redelivery: u.redelivery,
 			ScheduledAt: u.scheduledAt, OfferedAt: u.offeredAt, ClaimedAt: u.claimedAt, Timeout: u.timeout,
-			Heartbeat: u.heartbeat, Queue: u.queue, Worker: u.worker, Session: u.session, Progress: w.text(u.progress),
+			Heartbeat: u.heartbeat, Queue: u.queue, Worker: u.worker, Session: u.session, Progress: w.text(u.progress), Work: w.text(u.work),
 		}
 	}
 	if f := v.fan; f != nil {
 		sv.Fan = &snapFan{
 			Limit: f.limit, Count: len(f.branches), Next: f.next, Active: f.active, Done: f.done, Tail: f.tail,
 			Ended: f.ended, Tolerate: f.tolerate, Failed: f.failed, Run: f.run, Kids: v.Kids(), Lost: f.lost, Again: f.again, Results: map[int]int{},
+			Earlier: f.earlier, Wrote: f.wrote, Written: w.text(f.written), Error: f.fault.code, Cause: f.fault.cause,
+		}
+		if f.earlier != nil || f.wrote || v.Writes() {
+			w.format = snapshotFormat
 		}
 		for i, c := range f.branches {
 			if c != nil {
@@ -403,7 +418,7 @@ func (r *snapReader) visit(sv *snapVisit, c *Scope) {
 			kind: u.Kind, status: u.Status, signal: u.Signal, child: u.Child, workflow: u.Workflow, version: u.Version,
 			submitted: u.Submitted, key: u.Key, offer: u.Offer, redelivery: u.Redelivery,
 			scheduledAt: u.ScheduledAt, offeredAt: u.OfferedAt, claimedAt: u.ClaimedAt, timeout: u.Timeout,
-			heartbeat: u.Heartbeat, queue: u.Queue, worker: u.Worker, session: u.Session, progress: r.text(u.Progress),
+			heartbeat: u.Heartbeat, queue: u.Queue, worker: u.Worker, session: u.Session, progress: r.text(u.Progress), work: r.text(u.Work),
 		}
 	}
 	if sv.Fan != nil {
@@ -432,9 +447,10 @@ func (r *snapReader) fan(sf *snapFan, v *Visit) {
 	f := &fan{
 		limit: sf.Limit, next: sf.Next, active: sf.Active, done: sf.Done, tail: sf.Tail, ended: sf.Ended,
 		branches: make([]*Scope, sf.Count), results: make([][]byte, sf.Count), tolerate: sf.Tolerate, failed: sf.Failed,
-		run: sf.Run, lost: sf.Lost, again: sf.Again,
+		run: sf.Run, lost: sf.Lost, again: sf.Again, earlier: sf.Earlier, wrote: sf.Wrote, written: r.text(sf.Written),
+		fault: failure{sf.Error, sf.Cause},
 	}
-	if sf.Run != "" && v.phase == PhaseFanned {
+	if sf.Run != "" && v.phase == PhaseFanned && !sf.Wrote {
 		f.kids = make(map[int]Seq, len(sf.Kids))
 		for _, index := range sf.Kids {
 			f.kids[index] = 0

@@ -147,6 +147,7 @@ type unit struct {
 	worker      string
 	session     string
 	progress    []byte
+	work        []byte // of a Map that writes
 }
 
 // fan is the inside of a Parallel or a Map.
@@ -164,6 +165,10 @@ type fan struct {
 	again    []int       // iterations that begin once more
 	run      string      // name of the run whose executions are the iterations; empty where they run inside
 	kids     map[int]Seq // the iterations whose execution runs, with the turn that started it; zero for an earlier one
+	earlier  []string    // names of the runs before, of an execution that has gone on
+	wrote    bool        // the results were written, or could not be
+	written  []byte      // what the Map gives because of that; nil for its results
+	fault    failure     // of the run, or of the writing
 	tail     EventID     // the last event inside the branch or iteration that ended last
 	ended    EventID     // the event that ended it
 }

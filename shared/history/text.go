@@ -63,6 +63,7 @@ func (s *State) sources(ev *Event) sources {
 		return nil
 	}
 	switch ev.Type {
+	case EventWriting:
 	case EventScheduled, EventReading, EventFanned:
 		if v.phase == PhaseRead {
 			list = append(list, source{FromValue, v.value})

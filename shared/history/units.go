@@ -21,7 +21,7 @@ const (
 type UnitView struct {
 	Key        UnitKey
 	State      string
-	Kind       string // "task", "compensation", "child", "map", "signal", "wait", or "retry" for a Parallel or Map that pauses before another try
+	Kind       string // "task", "compensation", "child", "map", "results", "signal", "wait", or "retry" for a Parallel or Map that pauses before another try
 	Status     UnitStatus
 	Attempt    int
 	Offer      int
@@ -69,6 +69,9 @@ func (v *Visit) View() (UnitView, bool) {
 	case v.phase == PhaseOpen && v.unit.kind == ChildUnit:
 		u.Kind, u.Child, u.ScheduledAt = "child", v.unit.child, v.unit.scheduledAt
 	case v.phase == PhaseOpen:
+		if v.Writes() {
+			u.Kind = "results"
+		}
 		u.Worker, u.Session, u.Progress = v.unit.worker, v.unit.session, v.unit.progress
 		u.ScheduledAt, u.DispatchedAt = v.unit.scheduledAt, v.unit.claimedAt
 	default:
@@ -179,7 +182,12 @@ func (v *Visit) Unit() (UnitKind, UnitStatus) { return v.unit.kind, v.unit.statu
 func (v *Visit) Redelivery() int { return v.unit.redelivery }
 
 // Work is what the unit was given, as JSON.
-func (v *Visit) Work() []byte { return v.work }
+func (v *Visit) Work() []byte {
+	if v.Writes() {
+		return v.unit.work
+	}
+	return v.work
+}
 
 // IdempotencyKey is the key that the document gives the unit; empty for the usual one.
 func (v *Visit) IdempotencyKey() string { return v.unit.key }

@@ -119,6 +119,20 @@ func (s *Store) Execution(ctx context.Context, ns history.NamespaceID, name stri
 	}, nil
 }
 
+// Named reads executions by name, in no order; those that do not exist are missing.
+func (s *Store) Named(ctx context.Context, ns history.NamespaceID, names []string) ([]Execution, error) {
+	namespaces := make([]int32, len(names))
+	for i := range namespaces {
+		namespaces[i] = int32(ns)
+	}
+	rows, err := list[executionRow](ctx, s, "read executions by name", executionsByNameSQL, args{"namespaces": namespaces, "names": names})
+	out := make([]Execution, len(rows))
+	for i := range rows {
+		out[i] = rows[i].execution()
+	}
+	return out, err
+}
+
 // ExecutionQuery lists executions, newest first. Zero fields do not narrow the list.
 type ExecutionQuery struct {
 	Namespace     history.NamespaceID

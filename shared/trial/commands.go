@@ -75,7 +75,7 @@ func (c *commandsOf) view(i int) {
 
 // unitEvent is what an event of a unit tells, whatever the family of its type; empty for other events.
 func unitEvent(kind string) string {
-	for _, family := range []string{"Task", "Activity", "LambdaFunction", "CompensationTask"} {
+	for _, family := range []string{"Task", "Activity", "LambdaFunction", "CompensationTask", "ResultWriter"} {
 		what, ok := strings.CutPrefix(kind, family)
 		switch {
 		case !ok:

@@ -165,7 +165,9 @@ func checkMock(m *Mock, state *expr.Object) error {
 	}
 	list, isList := result.([]expr.Value)
 	_, isObject := result.(*expr.Object)
-	_, writes := state.Get("ResultWriter")
+	writer, _ := state.Get("ResultWriter")
+	place, _ := writer.(*expr.Object)
+	_, writes := place.Get("Resource")
 	switch {
 	case writes && !isObject:
 		return badRequest("Mocked result must be a JSON object.")

@@ -92,11 +92,17 @@ func resourceOf(m *definition.Machine, state string) string {
 	return ""
 }
 
-// taskOf is the Task whose unit a visit is: its state, or the compensation of that.
+// taskOf is the Task whose unit a visit is: its state, or the compensation of that. For a Map that writes its results it is the Map,
+// with the Resource of that.
 func taskOf(m *definition.Machine, v *history.Visit) *definition.State {
 	st := m.Find(v.State())
 	if v.Kind() == history.UndoState && st != nil && st.Compensate != nil {
 		return st.Compensate.Task
+	}
+	if v.Writes() && st != nil {
+		writing := *st
+		writing.Resource = decide.ResourceOf(v, st)
+		return &writing
 	}
 	return st
 }

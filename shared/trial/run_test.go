@@ -199,6 +199,36 @@ func TestExecutionsOfADistributedMapAreRun(t *testing.T) {
 	}
 }
 
+// Results are written without a word of the script, unless it has one; only what a server says of executions must be said.
+func TestResultsAreWritten(t *testing.T) {
+	three := Options{Start: history.Start{Input: []byte("[1,2,3]")}}
+	with := func(writer string) string {
+		return strings.Replace(distributed, `"End":true,`, `"End":true,"ResultWriter":`+writer+`,`, 1)
+	}
+	s3 := with(`{"Resource":"arn:aws:states:::s3:putObject","Parameters":{"Bucket":"b","Prefix":"p/"}}`)
+	const tasks = `"t":[{"output":[7],"times":"always"}]`
+	r, err := play(t, s3, `{"tasks":{`+tasks+`}}`, three)
+	if err != nil || !strings.Contains(string(r.State.End().Output), `"ResultWriterDetails":{"Bucket":"b","Key":"p/`) {
+		t.Fatalf("%v\n%s", err, story(r))
+	}
+	r, err = play(t, s3, `{"tasks":{`+tasks+`,"arn:aws:states:::s3:putObject":[{"error":"States.ResultWriterFailed","cause":"no"}]}}`, three)
+	if err != nil || r.State.End().Error != "States.ResultWriterFailed" || r.State.End().Cause != "no" {
+		t.Errorf("%v\n%s", err, story(r))
+	}
+	shown := with(`{"WriterConfig":{"Transformation":"NONE"}}`)
+	if _, err = play(t, shown, `{"tasks":{`+tasks+`}}`, three); err == nil || !strings.Contains(err.Error(), `under tasks: "results"`) {
+		t.Errorf("got %v", err)
+	}
+	r, err = play(t, shown, `{"tasks":{`+tasks+`,"results":[{"output":[{"Status":"SUCCEEDED"}]}]}}`, three)
+	if err != nil || string(r.State.End().Output) != `[{"Status":"SUCCEEDED"}]` {
+		t.Errorf("%v\n%s", err, story(r))
+	}
+	r, err = play(t, with(`{"WriterConfig":{"Transformation":"FLATTEN"}}`), `{"tasks":{`+tasks+`}}`, three)
+	if err != nil || string(r.State.End().Output) != `[7,7,7]` {
+		t.Errorf("%v\n%s", err, story(r))
+	}
+}
+
 func TestLimits(t *testing.T) {
 	const loop = `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"A"}}}`
 	const grows = `{"StartAt":"A","States":{"A":{"Type":"Pass","Result":"0123456789","ResultPath":"$.x","Next":"A"}}}`

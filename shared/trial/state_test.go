@@ -194,7 +194,7 @@ func TestStateOfADocument(t *testing.T) {
 func TestStateRefuses(t *testing.T) {
 	task := []byte(`{"Type":"Task","Resource":"task:t","End":true}`)
 	pass := []byte(`{"Type":"Pass","End":true}`)
-	writes := strings.NewReplacer(`"ToleratedFailureCount":1,`, `"ResultWriter":{},`,
+	writes := strings.NewReplacer(`"ToleratedFailureCount":1,`, `"ResultWriter":{"Resource":"arn:aws:states:::s3:putObject","Parameters":{"Bucket":"b"}},`,
 		`"ItemProcessor":{`, `"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},`).Replace(mapped)
 	for _, c := range []struct {
 		q    StateRequest

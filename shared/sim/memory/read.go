@@ -128,6 +128,18 @@ func (m *Store) Load(_ context.Context, ids []history.ExecutionID, from store.Lo
 	return out, nil
 }
 
+// Named reads executions by name.
+func (m *Store) Named(_ context.Context, ns history.NamespaceID, names []string) (out []store.Execution, _ error) {
+	m.read(func() {
+		for _, name := range names {
+			if e := m.named(ns, name); e != nil {
+				out = append(out, e.Execution)
+			}
+		}
+	})
+	return out, nil
+}
+
 // Execution reads one by name.
 func (m *Store) Execution(_ context.Context, ns history.NamespaceID, name string) (d store.ExecutionDetail, err error) {
 	m.read(func() {
