@@ -155,6 +155,15 @@ func (c console) names() {
 	c.people(0, []string{`ALIAS +VERSIONS +UPDATED`, `live +1 .*`}, "aliases", "list", "greetings")
 	c.people(0, []string{`split +RUNNING`}, "start", "greetings:live", "--name", "split")
 	c.people(0, []string{`split +CANCELLED`}, "cancel", "split")
+	c.people(0, []string{`found +RUNNING`}, "start", "greetings", "--name", "found", "--attributes", `{"customer":"c-1","n":1.0}`)
+	c.people(0, []string{`found +CANCELLED`}, "cancel", "found")
+	if got := c.program("executions.0.id", "list", "--attributes", `{"n":1}`); got != "found" {
+		c.t.Errorf("by its attributes %s is found", got)
+	}
+	if got, status := c.run("", "list", "--attributes", `{"n":2}`); status != 0 || strings.Contains(got, "found") {
+		c.t.Errorf("by other attributes: status %d: %s", status, got)
+	}
+	c.people(1, []string{`orrery: .* \(INVALID_REQUEST\)`, ` +attributes\.n: type=string number boolean: .*`}, "start", "greetings", "--name", "wrong", "--attributes", `{"n":[]}`)
 	if got := c.program("aliases.0.versions.0.weight", "aliases", "list", "greetings"); got != "100" {
 		c.t.Errorf("the weight of a lone version is %s", got)
 	}

@@ -58,6 +58,9 @@ func (c *cli) publish() *cobra.Command {
 					what = "unchanged"
 				}
 				t.row(fmt.Sprintf("%s@%d", w.Name, w.Version), what, w.Hash)
+				for _, x := range w.Warnings {
+					t.row("  warning", x.Rule, x.Field+": "+x.Message)
+				}
 			})
 		},
 	}

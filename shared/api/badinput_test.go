@@ -96,7 +96,7 @@ var required = []string{"worker_id", "contracts", "task", "session_id", "beat", 
 var optional = map[string][]string{
 	"/v1/tasks/complete": {"session_id"}, "/v1/tasks/fail": {"session_id"}, "/v1/tasks/uncertain": {"session_id"}, "/v1/executions": {"name", "version"}, "/v1/workflows": {"version"},
 	"/v1/executions/{id}/resolve": {"output", "error"}, "/v1/contracts/{task}/{version}": {"output"},
-	"/v1/schedules":               definitionNames, "/v1/schedules/{id}": definitionNames,
+	"/v1/schedules": definitionNames, "/v1/schedules/{id}": definitionNames,
 	"/v1/schedules/preview": {"definition.target.workflow", "definition.target.workflow.name", "definition.target.workflow.version", "definition.target.http.headers[0].name"},
 }
 

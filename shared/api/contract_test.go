@@ -110,3 +110,31 @@ func TestContractsAreBounded(t *testing.T) {
 	b.fault(request{"PUT", "/v1/contracts/more/1", ""}, `{"output":true}`, "path task", "max=500")
 	s.contract(charge2, `{"output":true}`, 200)
 }
+
+// TestPublishingTellsMore: publishing answers with warnings, with a dry run too, and a version shows which state reads which
+// variables.
+func TestPublishingTellsMore(t *testing.T) {
+	s := newSurface(t)
+	const document = `{"StartAt":"A","States":{"A":{"Type":"Choice","Choices":[{"Variable":"$w.x","IsPresent":true,"Next":"B"}]},
+		"B":{"Type":"Pass","Parameters":{"a.$":"States.Array($v, $v.x)"},"End":true}}}`
+	for _, query := range []string{"?dry_run=true", ""} {
+		var w wire.Workflow
+		s.call("POST", "/v1/workflows"+query, `{"name":"n","document":`+document+`}`, map[string]int{"": 201, "?dry_run=true": 200}[query], &w)
+		var got []string
+		for _, x := range w.Warnings {
+			got = append(got, x.Field+" "+x.Rule)
+		}
+		if fmt.Sprint(got) != "[/States/A no-default /States/B unresolvable]" {
+			t.Errorf("warnings %v", got)
+		}
+	}
+	var w wire.Workflow
+	s.call("GET", "/v1/workflows/n", nil, 200, &w)
+	if fmt.Sprint(w.VariableReferences) != "map[A:[w] B:[v]]" || w.Warnings != nil {
+		t.Errorf("read %+v", w)
+	}
+	e := s.refused("POST", "/v1/workflows", `{"name":"n","document":{"QueryLanguage":"JSONata","StartAt":"A","States":{"A":{"Type":"Pass","QueryLanguage":"JSONata","End":true}}}}`, wire.InvalidWorkflow)
+	if len(e.Details) == 0 || e.Details[0].Field != "/QueryLanguage" || e.Details[0].Rule != "not-built" || !strings.Contains(e.Details[0].Message, "JSONata") {
+		t.Errorf("JSONata: %+v", e.Details)
+	}
+}

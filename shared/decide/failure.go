@@ -120,6 +120,10 @@ func (d *decider) caught(v *history.Visit, st *definition.State, c *definition.C
 		d.propagate(v.Scope(), tooLarge(v.State()))
 		return
 	}
+	if f, ok := d.tooManyVariables(v.Scope(), x.Assigned); ok {
+		d.propagate(v.Scope(), f)
+		return
+	}
 	d.exited(v, st, x, output, c.Next, false)
 }
 

@@ -19,6 +19,23 @@ const (
 // reasonLimit is why an execution is unwound that has as many events as it may.
 const reasonLimit = "limit"
 
+// maxVariables is how large the variables of an execution are together, in bytes of JSON.
+const maxVariables = 10 << 20
+
+// tooManyVariables is the failure of a state that would assign more than there is room for.
+func (d *decider) tooManyVariables(c *history.Scope, assigned *expr.Object) (failure, bool) {
+	if assigned == nil {
+		return failure{}, false
+	}
+	size := d.s.VariableBytes()
+	for name, value := range assigned.All() {
+		size += len(expr.Marshal(value)) - len(c.Assigned(name))
+	}
+	return failure{
+		code: expr.StatesDataLimitExceeded, cause: fmt.Sprintf("The variables of the execution are larger than %d bytes.", maxVariables),
+	}, size > maxVariables
+}
+
 // maxUndos is how many compensations an execution keeps.
 const maxUndos = 10_000
 

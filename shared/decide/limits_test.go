@@ -100,3 +100,26 @@ func TestTryThatCannotBegin(t *testing.T) {
 		}
 	}
 }
+
+// TestVariablesAreBounded: an execution has so many bytes of variables and no more, in whatever scopes they are; those of an
+// iteration that is over count no more.
+func TestVariablesAreBounded(t *testing.T) {
+	text := strings.Repeat("x", 250_000) // 41 of them fit
+	var b strings.Builder
+	b.WriteString(`{"StartAt":"M","States":{"M":{"Type":"Map","ItemsPath":"$.items","ResultPath":null,"Next":"S1","ItemProcessor":{"StartAt":"I","States":{
+		"I":{"Type":"Pass","Parameters":{"t.$":"$$.Execution.Input.text"},"Assign":{"i.$":"$.t"},"Next":"J"},"J":{"Type":"Pass","Result":1,"End":true}}}}`)
+	for i := 1; i <= 41; i++ {
+		fmt.Fprintf(&b, `,"S%d":{"Type":"Pass","Assign":{"v%d.$":"$.text"},"Next":"S%d"}`, i, i, i+1)
+	}
+	b.WriteString(`,"S42":{"Type":"Pass","Assign":{"v1.$":"$.text"},"Next":"S43"},"S43":{"Type":"Pass","Assign":{"more.$":"$.text"},"End":true}}}`)
+	w := newWorld(t, parse(t, b.String()))
+	items := strings.TrimSuffix(strings.Repeat("1,", 50), ",")
+	turn := w.start(history.Start{Name: "x", Input: []byte(`{"text":"` + text + `","items":[` + items + `]}`)})
+	for n := 0; turn.End == nil && n < 500; n++ {
+		turn = w.handle(history.Command{Kind: history.KindTimer})
+	}
+	want := history.End{Status: history.Failed, Error: "States.DataLimitExceeded", Cause: "The variables of the execution are larger than 10485760 bytes."}
+	if turn.End == nil || fmt.Sprint(*turn.End) != fmt.Sprint(want) || w.s.VariableBytes() != 41*len(`"`+text+`"`) {
+		t.Errorf("%d bytes, end %+v", w.s.VariableBytes(), turn.End)
+	}
+}

@@ -114,6 +114,10 @@ func (d *decider) exit(v *history.Visit, st *definition.State, x expr.Exit, next
 		d.fail(v, st, tooLarge(v.State()))
 		return
 	}
+	if f, ok := d.tooManyVariables(v.Scope(), x.Assigned); ok {
+		d.fail(v, st, f)
+		return
+	}
 	if last && v.Scope().Role() == history.MainRole {
 		if faults := misfit(d.m.Output, x.Output); faults != nil {
 			d.fail(v, st, failure{code: OrreryInvalidOutput, cause: "The output of the execution " + faults.Error() + "."})

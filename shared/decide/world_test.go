@@ -133,6 +133,9 @@ func (w *world) copy() *history.State {
 	if again := twin.Snapshot(); !bytes.Equal(data, again) {
 		w.Fatalf("a restored state has another snapshot:\n%s\n%s", data, again)
 	}
+	if a, b := twin.VariableBytes(), w.s.VariableBytes(); a != b {
+		w.Fatalf("a restored state has %d bytes of variables, was %d", a, b)
+	}
 	for unit, at := range w.heard {
 		twin.Heard(unit, at)
 	}

@@ -50,6 +50,9 @@ func (b *builder) document(o *expr.Object) *Machine {
 			b.errorf(s.at, RuleExclusive, "OnSignal takes every signal %q: a Task cannot wait for one.", s.name)
 		}
 	}
+	if b.errors == 0 {
+		b.foreseeAll(m)
+	}
 	return m
 }
 

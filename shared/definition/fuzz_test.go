@@ -12,7 +12,7 @@ import (
 // FuzzParse: whatever the text, parsing ends without a panic and reports within
 // its bounds; a document that is taken parses from its normal form to the same.
 func FuzzParse(f *testing.F) {
-	for _, table := range [][]ruleCase{documentCases, stateCases, waitCases, choiceCases, taskCases, handlerCases, nestedCases, notBuiltCases, strictCases} {
+	for _, table := range [][]ruleCase{documentCases, stateCases, waitCases, choiceCases, taskCases, handlerCases, nestedCases, notBuiltCases, foreseenCases, strictCases} {
 		for _, c := range table {
 			f.Add([]byte(c.doc), false)
 		}

@@ -48,6 +48,10 @@ const (
 	// RuleNoDefault: a Choice has no Default, so an input that matches no rule
 	// fails. A warning.
 	RuleNoDefault = "no-default"
+	// RuleUnresolvable: a path or variable that finds nothing, whatever the execution does. A warning.
+	RuleUnresolvable = "unresolvable"
+	// RuleRequest: a Task asks the server for something in fields that it refuses. A warning.
+	RuleRequest = "request"
 	// RuleResource: a Resource that cannot be read or that nobody can serve.
 	RuleResource = "resource"
 	// RuleHeartbeat: HeartbeatSeconds is not smaller than TimeoutSeconds.

@@ -328,6 +328,48 @@ var topCases = []ruleCase{
 	{"a wrong pattern", topped(`"Input": {"pattern": "("}`), []string{"/Input schema"}},
 }
 
+// two is a document of two states, A before B.
+func two(a, b string) string {
+	return `{"StartAt": "A", "States": {"A": {` + a + `, "Next": "B"}, "B": {` + b + `}}}`
+}
+
+// foreseenCases have what surely fails, and beside it what may go well.
+var foreseenCases = []ruleCase{
+	{"a variable that nobody assigns", two(`"Type": "Pass"`, `"Type": "Pass", "Parameters": {"a.$": "$v.x", "b.$": "States.Array($v)"}, "End": true`), []string{"? /States/B unresolvable"}},
+	{"a variable that comes later", two(`"Type": "Pass", "Parameters": {"a.$": "$v"}`, `"Type": "Pass", "Assign": {"v": 1}, "End": true`), []string{"? /States/A unresolvable"}},
+	{"a variable that the state itself assigns", stateA(`"Type": "Pass", "Assign": {"v.$": "$v"}, "End": true`), []string{"? /States/A unresolvable"}},
+	{"a variable of a turn before", two(`"Type": "Pass", "Assign": {"v": 1}`, `"Type": "Choice", "Choices": [{"Variable": "$v", "IsNull": true, "Next": "A"}], "Default": "A"`), nil},
+	{"a variable that a rule assigns", `{"StartAt": "A", "States": {"A": {"Type": "Choice", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "B", "Assign": {"v": 1}}], "Default": "B"}, "B": {"Type": "Wait", "SecondsPath": "$v", "End": true}}}`, nil},
+	{"a variable that a catcher assigns", `{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "task:a", "End": true, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "B", "Assign": {"v.$": "$.Error"}}]}, "B": {"Type": "Fail", "ErrorPath": "$v"}}}`, nil},
+	{"a variable that is only tested", `{"StartAt": "A", "States": {"A": {"Type": "Choice", "Choices": [{"And": [{"Variable": "$v", "IsPresent": true}, {"Variable": "$v", "NumericEquals": 1}], "Next": "B"}], "Default": "B"}, "B": {"Type": "Succeed"}}}`, nil},
+	{"a variable of the document in a branch", `{"StartAt": "A", "States": {"A": {"Type": "Pass", "Assign": {"v": 1}, "Next": "P"}, "P": {"Type": "Parallel", "End": true, "Branches": [
+		{"StartAt": "B", "States": {"B": {"Type": "Pass", "Parameters": {"a.$": "$v"}, "Assign": {"w": 1}, "Next": "C"}, "C": {"Type": "Wait", "SecondsPath": "$w", "End": true}}},
+		{"StartAt": "D", "States": {"D": {"Type": "Wait", "SecondsPath": "$w", "End": true}}}]}}}`, []string{"? /States/P/Branches/1/States/D unresolvable"}},
+	{"a variable of the document in a distributed Map", `{"StartAt": "A", "States": {"A": {"Type": "Pass", "Assign": {"v": 1}, "Next": "P"}, "P": {"Type": "Map", "End": true, "ItemSelector": {"a.$": "$v"}, "ItemProcessor": {
+		"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "B", "States": {"B": {"Type": "Wait", "SecondsPath": "$v", "End": true}}}}}}`, []string{"? /States/P/ItemProcessor/States/B unresolvable"}},
+	{"a variable of the document in Cleanup", `{"StartAt": "A", "States": {"A": {"Type": "Pass", "Assign": {"v": 1}, "End": true}}, "Cleanup": {"StartAt": "B", "States": {"B": {"Type": "Wait", "SecondsPath": "$v", "End": true}}}}`, []string{"? /Cleanup/States/B unresolvable"}},
+	{"what the context object has", stateA(`"Type": "Pass", "End": true, "Parameters": {"a.$": "$$", "b.$": "$$.Execution.Input.a.b", "c.$": "$$.State.Name", "d.$": "$$.Execution.RedriveTime", "e.$": "$$.Schedule.FencingToken", "f.$": "$$..no"}`), nil},
+	{"what the context object lacks", stateA(`"Type": "Pass", "End": true, "Parameters": {"a.$": "$$.Execution.Nam", "b.$": "$$.no", "c.$": "$$.State.RetryCount", "d.$": "$$.Map.Item.Index", "e.$": "$$.Task.Token", "f.$": "$$.State.Name.x"}`),
+		[]string{"? /States/A unresolvable", "? /States/A unresolvable", "? /States/A unresolvable", "? /States/A unresolvable", "? /States/A unresolvable", "? /States/A unresolvable"}},
+	{"the item of a Map", inline(`, "ItemSelector": {"a.$": "$$.Map.Item.Value.x", "b.$": "$$.Map.Item.Index", "c.$": "$$.State.RetryCount"}`), nil},
+	{"the token of a Task", stateA(`"Type": "Task", "Resource": "task:a.waitForTaskToken", "End": true, "Parameters": {"a.$": "$$.Task.Token"}`), nil},
+	{"a field that a Result lacks", two(`"Type": "Pass", "Result": {"a": 1}`, `"Type": "Wait", "SecondsPath": "$.b", "End": true`), []string{"? /States/B unresolvable"}},
+	{"a field that a Result has", two(`"Type": "Pass", "Result": {"a": 1}`, `"Type": "Wait", "SecondsPath": "$.a", "End": true`), nil},
+	{"a Result beside the input", two(`"Type": "Pass", "Result": {"a": 1}, "ResultPath": "$.r"`, `"Type": "Wait", "SecondsPath": "$.b", "End": true`), nil},
+	{"Parameters without a path", two(`"Type": "Pass", "Parameters": {"a": {"b": 1}}`, `"Type": "Task", "Resource": "task:a", "Parameters": {"x.$": "$.a.c"}, "End": true`), []string{"? /States/B unresolvable"}},
+	{"Parameters with a path", two(`"Type": "Pass", "Parameters": {"a.$": "$..b"}`, `"Type": "Task", "Resource": "task:a", "Parameters": {"x.$": "$.a[0].c"}, "End": true`), nil},
+	{"a Result two states before", `{"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": [1], "Next": "B"}, "B": {"Type": "Pass", "ResultPath": null, "Next": "C"}, "C": {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsNull": true, "Next": "D"}], "Default": "D"}, "D": {"Type": "Succeed", "InputPath": "$[1]"}}}`,
+		[]string{"? /States/C unresolvable"}},
+	{"a Result and another way", `{"StartAt": "A", "States": {"A": {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsNull": true, "Next": "B"}], "Default": "C"}, "B": {"Type": "Pass", "Result": [1], "Next": "C"}, "C": {"Type": "Succeed", "InputPath": "$.x"}}}`, nil},
+	{"a Result that is no array", two(`"Type": "Pass", "Result": {"a": 1}`, `"Type": "Map", "ItemsPath": "$.a", "End": true, "ItemProcessor": {"StartAt": "C", "States": {"C": {"Type": "Succeed"}}}`), []string{"? /States/B unresolvable"}},
+	{"a request", stateA(`"Type": "Task", "Resource": "http", "End": true, "Parameters": {"ApiEndpoint.$": "$.url", "Method": "GET", "Headers": {"a": "b"}}`), nil},
+	{"a request at fault", stateA(`"Type": "Task", "Resource": "http", "End": true, "Parameters": {"Url": "x", "Method": "FETCH", "Headers": 1, "Body.$": "$"}`), []string{
+		"? /States/A/Parameters/Url request", "? /States/A/Parameters/Body.$ request", "? /States/A/Parameters request", "? /States/A/Parameters/Method request", "? /States/A/Parameters/Headers request"}},
+	{"a request that comes whole", stateA(`"Type": "Task", "Resource": "http", "End": true`), nil},
+	{"a function", stateA(`"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "End": true, "Parameters": {"Payload.$": "$", "LogTyp": "None"}`), []string{"? /States/A/Parameters/LogTyp request", "? /States/A/Parameters request"}},
+	{"a start", stateA(`"Type": "Task", "Resource": "arn:aws:states:::states:startExecution", "End": true, "Parameters": {"Input.$": "$", "Name": 7}`), []string{"? /States/A/Parameters request", "? /States/A/Parameters/Name request"}},
+}
+
 var strictCases = []ruleCase{
 	{"an activity", task(`, "TimeoutSeconds": 10, "HeartbeatSeconds": 9`), nil},
 	{"task:", stateA(`"Type": "Task", "End": true, "Resource": "task:pay"`), []string{"/States/A/Resource addition"}},
@@ -412,7 +454,7 @@ var undoCases = []ruleCase{
 
 func TestRules(t *testing.T) {
 	tables := map[string][]ruleCase{
-		"document": documentCases, "state": stateCases, "wait": waitCases, "choice": choiceCases, "task": taskCases,
+		"document": documentCases, "foreseen": foreseenCases, "state": stateCases, "wait": waitCases, "choice": choiceCases, "task": taskCases,
 		"handler": handlerCases, "nested": nestedCases, "undo": undoCases, "top": topCases, "distributed": distributedCases, "reader": readerCases, "not built": notBuiltCases, "limit": limitCases(),
 	}
 	hit := map[string]bool{}

@@ -118,6 +118,7 @@ func (c *comparison) present(ev *evaluation) (bool, error) {
 }
 
 func (c *comparison) refs(r *References) {
+	r.Tests = r.Tests || c.operator == isPresent
 	r.addPath(c.variable)
 	r.addPath(c.path)
 }

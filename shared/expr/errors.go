@@ -1,6 +1,9 @@
 package expr
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The error names of the language. StatesALL and StatesTaskFailed also serve as
 // patterns in Retry and Catch.
@@ -36,6 +39,14 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Name + ": " + e.Cause }
+
+// Limit tells that the evaluation was too much, not wrong.
+func (e *Error) Limit() bool {
+	return e.Name == StatesDataLimitExceeded || strings.HasPrefix(e.Cause, tooManySteps)
+}
+
+// tooManySteps begins the cause of an evaluation that was given up.
+const tooManySteps = "The evaluation takes more than"
 
 // InState is the cause as the history shows it: introduced by the state's name
 // and the number of the event that entered it.

@@ -18,7 +18,7 @@ func newEvaluation(sc *Scope) *evaluation {
 // spend uses up steps; the error is the end of the evaluation.
 func (ev *evaluation) spend(n int) error {
 	if ev.steps -= n; ev.steps < 0 {
-		return runtimeError("The evaluation takes more than %d steps.", ev.limits.Steps)
+		return runtimeError(tooManySteps+" %d steps.", ev.limits.Steps)
 	}
 	return nil
 }

@@ -142,12 +142,25 @@ func (f *jsonPathFlow) References() References {
 	var r References
 	r.addPath(f.inputPath.path)
 	r.addPath(f.outputPath.path)
-	for _, t := range []*Template{f.parameters, f.itemSelector, f.resultSelector, f.assign} {
+	for _, t := range []*Template{f.parameters, f.itemSelector, f.resultSelector} {
 		if t != nil {
 			r.add(t.References())
 		}
 	}
+	r.assigns(f.assign)
 	return r
+}
+
+func (f *jsonPathFlow) Given() (string, []Given, bool) {
+	const name = "/Parameters"
+	if f.parameters == nil || f.result.there {
+		return "", nil, false
+	}
+	members := f.parameters.members()
+	for i := range members {
+		members[i].Pointer = name + members[i].Pointer
+	}
+	return name, members, true
 }
 
 // jsonPathRule is a rule of a Choice in JSONPath.
@@ -169,9 +182,7 @@ func (r *jsonPathRule) Leave(sc *Scope, entered Value) (Exit, error) {
 func (r *jsonPathRule) References() References {
 	refs := r.Condition.References()
 	refs.addPath(r.outputPath.path)
-	if r.assign != nil {
-		refs.add(r.assign.References())
-	}
+	refs.assigns(r.assign)
 	return refs
 }
 
@@ -193,8 +204,7 @@ func (c *jsonPathCatcher) Leave(sc *Scope, name, cause string) (Exit, error) {
 }
 
 func (c *jsonPathCatcher) References() References {
-	if c.assign == nil {
-		return References{}
-	}
-	return c.assign.References()
+	var r References
+	r.assigns(c.assign)
+	return r
 }

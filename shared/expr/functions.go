@@ -109,10 +109,15 @@ func arrayContains(in *invocation) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := in.ev.spend(weight(list)); err != nil {
-		return nil, err
+	for _, e := range list {
+		if err := in.ev.spend(weight(e)); err != nil {
+			return nil, err
+		}
+		if Equal(e, in.args[1]) {
+			return true, nil
+		}
 	}
-	return slices.ContainsFunc(list, func(e Value) bool { return Equal(e, in.args[1]) }), nil
+	return false, nil
 }
 
 func arrayGetItem(in *invocation) (Value, error) {
@@ -187,12 +192,12 @@ func arrayUnique(in *invocation) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := in.ev.spend(weight(list)); err != nil {
-		return nil, err
-	}
 	unique := []Value{}
 	seen := make(map[string]bool, len(list))
 	for _, e := range list {
+		if err := in.ev.spend(weight(e)); err != nil {
+			return nil, err
+		}
 		key := string(appendKey(nil, e))
 		if !seen[key] {
 			seen[key] = true
@@ -325,11 +330,14 @@ func stringSplit(in *invocation) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := in.ev.spend(len(text) * (1 + len(separators)/16) / 16); err != nil {
+		return nil, err
+	}
 	pieces := []Value{}
 	for piece := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
 		pieces = append(pieces, piece)
 	}
-	return pieces, in.ev.spend(len(text) * (1 + len(separators)/16) / 16)
+	return pieces, nil
 }
 
 func stringToJSON(in *invocation) (Value, error) {

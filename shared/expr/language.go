@@ -89,8 +89,21 @@ type Flow interface {
 	// Leave makes the state's output. sc.Input is the raw input again; result is
 	// what the work gave, and Entry.Effective for states that do no work.
 	Leave(sc *Scope, result Value) (Exit, error)
-	// References says what the flow reads.
+	// References says what the flow reads and assigns.
 	References() References
+	// Given lists the members of what the state works on, where the text makes an object of them, with the place of that;
+	// known is false where it is something else, such as the state's input.
+	Given() (at string, members []Given, known bool)
+}
+
+// Given is a member of what a state works on, as far as the text tells.
+type Given struct {
+	Name string
+	// Pointer is its place, relative to the state.
+	Pointer string
+	// Value is there where Constant is true.
+	Value    Value
+	Constant bool
 }
 
 // Entry is the state of affairs when a state begins.

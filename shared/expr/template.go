@@ -67,6 +67,31 @@ func (t *Template) References() References {
 	return r
 }
 
+// members lists the members of a template that is an object.
+func (t *Template) members() []Given {
+	var list []Given
+	switch root := t.root.(type) {
+	case constant:
+		if o, ok := root.value.(*Object); ok {
+			for name, v := range o.All() {
+				list = append(list, Given{name, "/" + escapePointer(name), v, true})
+			}
+		}
+	case objectNode:
+		for _, m := range root {
+			g := Given{Name: m.name, Pointer: "/" + escapePointer(m.name)}
+			switch n := m.node.(type) {
+			case constant:
+				g.Value, g.Constant = n.value, true
+			case pathNode, callNode:
+				g.Pointer += ".$"
+			}
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
 // constant is a value without expressions in it.
 type constant struct{ value Value }
 

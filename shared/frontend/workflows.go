@@ -18,7 +18,7 @@ func (f *Frontend) Publish(ctx context.Context, c auth.Call, q wire.PublishReque
 	if err != nil {
 		return wire.Workflow{}, false, err
 	}
-	doc, err := parseDocument(q.Document, definition.Options{Strict: q.Strict, Off: f.off()})
+	doc, warnings, err := parseDocument(q.Document, definition.Options{Strict: q.Strict, Off: f.off()})
 	if err != nil {
 		return wire.Workflow{}, false, err
 	}
@@ -32,16 +32,18 @@ func (f *Frontend) Publish(ctx context.Context, c auth.Call, q wire.PublishReque
 	if err != nil {
 		return wire.Workflow{}, false, failed("publish "+q.Name, err)
 	}
-	return workflowOf(d), created, nil
+	w := workflowOf(d)
+	w.Warnings = warnings
+	return w, created, nil
 }
 
-// parseDocument reads the document of a request: a string is the text of one, as JSON or YAML.
-func parseDocument(raw json.RawMessage, o definition.Options) (*definition.Document, error) {
+// parseDocument reads the document of a request, and gives its warnings: a string is the text of one, as JSON or YAML.
+func parseDocument(raw json.RawMessage, o definition.Options) (*definition.Document, []wire.Detail, error) {
 	text := []byte(raw)
 	if len(raw) > 0 && raw[0] == '"' {
 		var s string
 		if err := json.Unmarshal(raw, &s); err != nil {
-			return nil, wire.Invalid(wire.Detail{Field: "document", Rule: "type=string", Message: err.Error()})
+			return nil, nil, wire.Invalid(wire.Detail{Field: "document", Rule: "type=string", Message: err.Error()})
 		}
 		text = []byte(s)
 	}
@@ -49,12 +51,17 @@ func parseDocument(raw json.RawMessage, o definition.Options) (*definition.Docum
 	var invalid *definition.InvalidError
 	if err := problems.Err(); errors.As(err, &invalid) {
 		e := wire.Errorf(wire.InvalidWorkflow, "the document is refused; details has every problem")
-		for _, p := range invalid.Problems {
-			e.Details = append(e.Details, wire.Detail{Field: p.Pointer, Rule: p.Rule, Message: p.Message})
-		}
-		return nil, e
+		e.Details = detailsOf(invalid.Problems)
+		return nil, nil, e
 	}
-	return doc, nil
+	return doc, detailsOf(problems), nil
+}
+
+func detailsOf(problems definition.Problems) (list []wire.Detail) {
+	for _, p := range problems {
+		list = append(list, wire.Detail{Field: p.Pointer, Rule: p.Rule, Message: p.Message})
+	}
+	return list
 }
 
 // off are the resources that no node serves, with the reason.
@@ -102,6 +109,9 @@ func (f *Frontend) GetWorkflow(ctx context.Context, c auth.Call, name string, ve
 	}
 	w := workflowOf(d)
 	w.Document = d.Document
+	if m, err := f.machines.parse(&d); err == nil { // one that this version cannot read is shown as well
+		w.VariableReferences = m.VariableReferences()
+	}
 	if version == 0 {
 		if w.Versions, err = f.store.Versions(ctx, ns, name); err != nil {
 			return wire.Workflow{}, failed("list the versions of "+name, err)

@@ -202,6 +202,7 @@ func (s *State) applyExited(ev *Event, v *Visit) {
 			if c.vars == nil {
 				c.vars = map[string][]byte{}
 			}
+			s.variables += len(text) - len(c.vars[a.Name])
 			c.vars[a.Name] = text
 		}
 	}
@@ -211,6 +212,17 @@ func (s *State) applyExited(ev *Event, v *Visit) {
 	if ev.Last {
 		s.finishScope(c)
 	}
+}
+
+// forget drops a scope, with its variables.
+func (s *State) forget(c *Scope) {
+	if s.scopes[c.id] != c {
+		return
+	}
+	for _, text := range c.vars {
+		s.variables -= len(text)
+	}
+	delete(s.scopes, c.id)
 }
 
 // finishScope takes a scope that ended well out of its parent.
@@ -227,7 +239,7 @@ func (s *State) finishScope(c *Scope) {
 	f.branches[c.index] = nil
 	f.active--
 	f.tail, f.ended = c.last, c.last
-	delete(s.scopes, c.id)
+	s.forget(c)
 	s.settleIteration(p, c.index, c.data, 0)
 }
 
@@ -280,7 +292,7 @@ func (s *State) dropFan(v *Visit) {
 		if c.visit != nil {
 			s.dropFan(c.visit)
 		}
-		delete(s.scopes, c.id)
+		s.forget(c)
 	}
 	v.fan = nil
 }

@@ -126,7 +126,7 @@ func (s *State) tolerateIteration(ev *Event, v *Visit) {
 	if c.visit != nil {
 		s.dropFan(c.visit)
 	}
-	delete(s.scopes, c.id)
+	s.forget(c)
 	f.branches[ev.Index] = nil
 	f.active--
 	s.settleIteration(v, ev.Index, failureText(s.failure), 1)

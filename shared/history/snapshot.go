@@ -398,6 +398,7 @@ func (r *snapReader) scope(sc *snapScope, parent *Visit) *Scope {
 			c.vars = make(map[string][]byte, len(sc.Vars))
 		}
 		c.vars[name] = r.text(n)
+		r.s.variables += len(c.vars[name])
 	}
 	r.s.scopes[c.id] = c
 	if sc.Visit != nil {

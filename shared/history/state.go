@@ -18,6 +18,7 @@ type State struct {
 	cancelled bool
 
 	scopes    map[ScopeID]*Scope
+	variables int // bytes of all variables of the scopes
 	lastScope ScopeID
 	units     map[UnitKey]*Visit
 	ready     []*Visit // in the order in which they became so; a nil has been done, but never the first
@@ -312,6 +313,12 @@ func (c *Scope) Variable(name string) ([]byte, bool) {
 		c = c.parent.scope
 	}
 }
+
+// Assigned is the value of a variable of this scope itself; nil where it has none of the name.
+func (c *Scope) Assigned(name string) []byte { return c.vars[name] }
+
+// VariableBytes is how large all variables of the execution are together, as JSON.
+func (s *State) VariableBytes() int { return s.variables }
 
 // Scope is the scope whose visit it is.
 func (v *Visit) Scope() *Scope { return v.scope }

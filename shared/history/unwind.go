@@ -308,7 +308,7 @@ func (s *State) dropRoot(c *Scope) {
 		s.close(v, PhaseFailed)
 		s.dropFan(v)
 	}
-	delete(s.scopes, c.id)
+	s.forget(c)
 	if at := slices.Index(s.roots, c); at >= 0 {
 		s.roots = slices.Delete(s.roots, at, at+1)
 	}

@@ -33,6 +33,10 @@ type Workflow struct {
 	Strict bool `json:"strict,omitempty"`
 	// PublishedAt is absent in the answer to a dry run.
 	PublishedAt time.Time `json:"published_at,omitzero"`
+	// VariableReferences are the variables that each state reads, by its name; in the answer to GET of one version only.
+	VariableReferences map[string][]string `json:"variable_references,omitempty"`
+	// Warnings are what will probably not do what the author meant; in answers to publishing only.
+	Warnings []Detail `json:"warnings,omitempty"`
 	// Document is the normalised document; absent in lists and in answers to publishing.
 	Document json.RawMessage `json:"document,omitempty"`
 	// Versions are all published versions, newest first; only in the answer to GET /v1/workflows/{name}.
