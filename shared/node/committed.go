@@ -117,6 +117,9 @@ func (l *loop) goOn(e *execution, it *item) {
 		l.forget(e, errElsewhere)
 		return
 	}
+	if t.Reopened {
+		l.results.loaded(e.key())
+	}
 	for i := range t.Events {
 		if t.Events[i].Type == history.EventDispatched {
 			l.held[e.id] = true
@@ -339,7 +342,7 @@ func (l *loop) block(e *execution, cause error) {
 	held := store.Held{Partition: e.partition, Epoch: e.epoch}
 	id := e.id
 	l.setWake(e, 0)
-	l.stick(e)
+	l.stick(e, false)
 	l.forget(e, errElsewhere)
 	l.node.metrics.blocked.Inc()
 	l.spawn(func(ctx context.Context) message {
