@@ -66,10 +66,10 @@ func (s *system) serves(n *Node) {
 // rolling has executions come in by the ways while both nodes are replaced, and checks what came of them.
 func (s *system) rolling(ways []*wire.Client, replace func()) {
 	s.t.Helper()
-	s.publish("mix", mixDocument)
+	s.publish("mix", MixDocument)
 	l := newLedger()
 	w := worker.New(s.workerConfig("of-functions", s.URL))
-	l.handle(w, "mix.work")
+	l.handle(w, MixWork)
 	s.work(w)
 	mix := s.mix(200)
 	var clients sync.WaitGroup
