@@ -12,7 +12,7 @@ var breaks = []struct {
 	rule Break
 	near uint64
 }{
-	{memory.NoFence, 106}, {memory.NoEpoch, 1}, {memory.NoCompare, 37}, {memory.KeepEntry, 1}, {memory.NoArbiter, 118},
+	{memory.NoFence, 226}, {memory.NoEpoch, 1}, {memory.NoCompare, 37}, {memory.KeepEntry, 1}, {memory.NoArbiter, 118},
 	{memory.NoInheritance, 100}, {memory.NoNotice, 78}, {memory.NoLeftovers, 60}, {memory.DoubleClaim, 1}, {memory.NoName, 1},
 	{memory.NoRaise, 118}, {memory.NewestDocument, 42}, {AnswerFirst, 1}, {Whim, 1},
 }
