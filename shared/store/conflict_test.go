@@ -27,7 +27,7 @@ func (w *world) somebodyElse() pgx.Tx {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { tx.Rollback(ctx(w.t)) })
-	w.in(tx, "set local deadlock_timeout = '10s'")
+	w.in(tx, "set local deadlock_timeout = '30s'")
 	return tx
 }
 
@@ -51,6 +51,11 @@ func code(err error) string {
 // are as if they had never been sent, and are accepted when they are sent again.
 func TestDeadlock(t *testing.T) {
 	w := newWorld(t)
+	// Long enough for the other session to want its second row before ours looks for a deadlock, also on a slow machine.
+	w.exec(`do $$ begin
+		execute format('alter database %I set deadlock_timeout = ''3s''', current_database());
+	end $$`)
+	w.fn = w.open(store.Options{MaxConns: 2})
 	s := w.session("w")
 	for try := range 5 { // where the other session is too slow, the database gives up that one
 		var reports []store.Report
