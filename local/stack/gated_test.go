@@ -49,7 +49,7 @@ func waitTogether() {
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
 	if !chosen {
-		_ = flag.Set("test.parallel", "4")
+		_ = flag.Set("test.parallel", "3")
 	}
 }
 

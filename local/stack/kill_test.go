@@ -58,7 +58,7 @@ func isWork(e wire.Event) bool {
 // TestKilledNode kills one of two nodes with executions of every kind on their way. What it owned is taken over, and what it
 // had handed out without anybody knowing is handed out again, in time; nothing is lost and nothing is done twice unseen.
 func TestKilledNode(t *testing.T) {
-	const sessionTimeout = 5 * time.Second
+	const sessionTimeout = 10 * time.Second // the session that is driven by hand must not be late, on a slow machine either
 	s := newSystem(t, Options{SessionTimeout: sessionTimeout, Instances: 64})
 	s.settled()
 	s.publish("mix", MixDocument)
