@@ -84,6 +84,10 @@ func (k *checker) await(ctx context.Context, within time.Duration, look func(con
 		return err
 	}
 	defer db.Close(context.WithoutCancel(ctx))
+	// The database ends statements of the engine's roles soon; these look at everything.
+	if _, err := db.Exec(ctx, "set statement_timeout = 0"); err != nil {
+		return err
+	}
 	for late := time.Now().Add(within); ; {
 		found, err := look(ctx, db)
 		switch {
