@@ -36,6 +36,7 @@ type options struct {
 	cpuProfile       string
 	statements       int
 	sleepers         int
+	rate             int
 }
 
 // scenario is one load shape.
@@ -51,6 +52,7 @@ var scenarios = []scenario{
 	{"S4", "pickup: one task to a worker that waits, idle system", pickup},
 	{"S5", "backlog: queued tasks drained by one process with 32 workers", drain},
 	{"S7", "takeover: one of two nodes is killed, with executions that wait for signals", takeOver},
+	{"rolling", "two nodes are replaced one after the other, while one-task workflows come in at a steady rate", rolling},
 	{"cron", "2,000 schedules on two nodes, 50 of them each second: start lag; and the plan after 72 h of outage", schedules},
 }
 
@@ -83,6 +85,7 @@ func parse(args []string) (options, []scenario, error) {
 	f.IntVar(&o.backlog, "backlog", 50000, "S5: tasks queued before the drain")
 	f.IntVar(&o.workers, "workers", 32, "S5: workers in the one process")
 	f.IntVar(&o.sleepers, "sleepers", 100000, "S7: running executions at the node that is killed")
+	f.IntVar(&o.rate, "rate", 50, "rolling: executions started a second")
 	f.IntVar(&o.schedules, "schedules", 2000, "cron: schedules")
 	f.IntVar(&o.often, "often", 50, "cron: how many of them run each second; the others run each minute")
 	f.IntVar(&o.rounds, "rounds", 1, "rounds over the scenarios")
@@ -92,7 +95,7 @@ func parse(args []string) (options, []scenario, error) {
 	f.Usage = func() {
 		fmt.Fprintln(f.Output(), "usage: bench [flags] [SCENARIO...]\n\nscenarios (all when none is named):")
 		for _, s := range scenarios {
-			fmt.Fprintf(f.Output(), "  %-4s %s\n", s.name, s.what)
+			fmt.Fprintf(f.Output(), "  %-7s %s\n", s.name, s.what)
 		}
 		fmt.Fprintln(f.Output(), "\nflags:")
 		f.PrintDefaults()

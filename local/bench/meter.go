@@ -38,10 +38,10 @@ type result struct {
 	Errors int     `json:"errors,omitempty"`
 }
 
-const header = "      per_s   steps/s   p50 ms   p99 ms | CPU s/1k: db  node  load | WAL B/step  commits/step | node MB  other cores  errors"
+const header = "          per_s   steps/s   p50 ms   p99 ms | CPU s/1k: db  node  load | WAL B/step  commits/step | node MB  other cores  errors"
 
 func (r result) String() string {
-	return fmt.Sprintf("%-3s %8.1f %9.1f %8.2f %8.2f | %12.3f %5.3f %5.3f | %10.0f %13.3f | %7.0f %12.2f %7d",
+	return fmt.Sprintf("%-7s %8.1f %9.1f %8.2f %8.2f | %12.3f %5.3f %5.3f | %10.0f %13.3f | %7.0f %12.2f %7d",
 		r.Scenario, r.PerSec, r.StepsSec, r.P50, r.P99, r.DBCPU, r.NodeCPU, r.LoadCPU, r.WAL, r.Commits, r.NodeRSS, r.Other, r.Errors)
 }
 

@@ -81,6 +81,9 @@ type node struct {
 	url   string
 	debug string // where it serves its profiles
 	cmd   *exec.Cmd
+
+	binary, log string // files
+	env         []string
 }
 
 // once makes a rig, runs the scenario on it and takes it down.
@@ -142,25 +145,31 @@ func (b *bench) startNode(ctx context.Context, database, id string) (*node, erro
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(b.dir, id+".log"))
+	n := &node{id: id, url: "http://" + listen, debug: "http://" + debug, binary: b.binary(), log: filepath.Join(b.dir, id+".log")}
+	n.env = append(os.Environ(), "DATABASE_URL="+database, "ORRERY_LISTEN="+listen, "ORRERY_NODE_ID="+id,
+		"ORRERY_LOG_LEVEL=warn", "ORRERY_DEBUG_LISTEN="+debug)
+	return n, n.start(ctx)
+}
+
+// start runs the process, also again after stop, and waits until it is ready. On an error nothing runs.
+func (n *node) start(ctx context.Context) error {
+	log, err := os.Create(n.log)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer log.Close()
-	n := &node{id: id, url: "http://" + listen, debug: "http://" + debug, cmd: exec.Command(b.binary())}
-	n.cmd.Env = append(os.Environ(), "DATABASE_URL="+database, "ORRERY_LISTEN="+listen, "ORRERY_NODE_ID="+id,
-		"ORRERY_LOG_LEVEL=warn", "ORRERY_DEBUG_LISTEN="+debug)
-	n.cmd.Stdout, n.cmd.Stderr = log, log
+	n.cmd = exec.Command(n.binary)
+	n.cmd.Env, n.cmd.Stdout, n.cmd.Stderr = n.env, log, log
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := n.cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := n.waitReady(ctx); err != nil {
 		n.stop()
-		text, _ := os.ReadFile(log.Name())
-		return nil, fmt.Errorf("%w; its log:\n%s", err, text)
+		text, _ := os.ReadFile(n.log)
+		return fmt.Errorf("%w; its log:\n%s", err, text)
 	}
-	return n, nil
+	return nil
 }
 
 func (n *node) waitReady(ctx context.Context) error {

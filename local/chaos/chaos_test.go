@@ -14,9 +14,9 @@ const seedVariable = "ORRERY_CHAOS_SEED"
 
 // TestChaos does harm for 20 s, and in the long form for 20 minutes.
 func TestChaos(t *testing.T) {
-	o := options{seconds: 20, rate: 20, root: "../..", seed: uint64(time.Now().UnixNano())}
+	o := options{seconds: 20, rate: 20, root: "../..", seed: uint64(time.Now().UnixNano()), clean: true}
 	if os.Getenv("ORRERY_SOAK") != "" {
-		o.seconds = 20 * 60
+		o.seconds, o.clean = 20*60, false
 	}
 	if text := os.Getenv(seedVariable); text != "" {
 		var err error

@@ -9,55 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/orrery-dev/orrery/local/stack"
 	"github.com/orrery-dev/orrery/shared/wire"
 )
-
-// document has every way in which an execution can be on its way. What it gives is the number of the execution, or of the
-// child for 'child'.
-const document = `
-StartAt: Kind
-States:
-  Kind:
-    Type: Choice
-    Choices:
-      - {Variable: $.kind, StringEquals: signal, Next: AwaitGo}
-      - {Variable: $.kind, StringEquals: timer, Next: Pause}
-      - {Variable: $.kind, StringEquals: map, Next: Each}
-      - {Variable: $.kind, StringEquals: flaky, Next: Flaky}
-      - {Variable: $.kind, StringEquals: child, Next: Child}
-      - {Variable: $.kind, StringEquals: cancel, Next: Never}
-      - {Variable: $.kind, StringEquals: stays, Next: Never}
-    Default: First
-  First: {Type: Task, Resource: 'task:chaos.work', Parameters: {ms.$: $.ms, echo.$: $.n}, ResultPath: $.first, Next: Last}
-  AwaitGo: {Type: Task, Resource: 'signal:go', ResultPath: $.go, Next: Last}
-  Pause: {Type: Wait, SecondsPath: $.seconds, Next: Last}
-  Each:
-    Type: Map
-    ItemsPath: $.items
-    ItemSelector: {ms.$: $.ms, echo.$: $$.Map.Item.Value}
-    ItemProcessor:
-      StartAt: Item
-      States:
-        Item: {Type: Task, Resource: 'task:chaos.work', End: true}
-    ResultPath: $.each
-    Next: Last
-  Flaky:
-    Type: Task
-    Resource: 'task:chaos.work'
-    Parameters: {ms.$: $.ms, echo.$: $.n, fails: true}
-    Retry: [{ErrorEquals: [Busy], IntervalSeconds: 1}]
-    ResultPath: $.first
-    Next: Last
-  Child: {Type: Task, Resource: 'workflow:chaos-child', Parameters: {n.$: $.n}, ResultPath: $.child, Next: Last}
-  Never: {Type: Task, Resource: 'signal:never', End: true}
-  Last: {Type: Task, Resource: 'task:chaos.work', Parameters: {ms: 5, echo.$: $.n}, End: true}
-`
-
-const childDocument = `
-StartAt: Do
-States:
-  Do: {Type: Task, Resource: 'task:chaos.work', Parameters: {ms: 5, echo.$: $.n}, End: true}
-`
 
 // kinds come in turn; one execution in 50 stays: it runs until the harm is over.
 var kinds = []string{"tasks", "signal", "timer", "map", "flaky", "child", "cancel"}
@@ -84,12 +38,7 @@ func (x one) input() json.RawMessage {
 	if x.number%40 == 1 {
 		ms = 2000 // in work for long
 	}
-	text, err := json.Marshal(map[string]any{
-		"kind": x.kind, "n": x.number, "ms": ms, "seconds": 1 + x.number%8, "items": []int{1, 2, 3}})
-	if err != nil {
-		panic(err) // it is made of numbers and plain text
-	}
-	return text
+	return stack.MixInput(x.kind, x.number, ms, 1+x.number%8)
 }
 
 // The calls as the ledger knows them.
@@ -111,7 +60,7 @@ type clients struct {
 }
 
 func (c *clients) publish(ctx context.Context) error {
-	for name, text := range map[string]string{"chaos-child": childDocument, "chaos": document} {
+	for name, text := range map[string]string{"mix-child": stack.MixChildDocument, "mix": stack.MixDocument} {
 		body, err := json.Marshal(text)
 		if err != nil {
 			return err
@@ -140,7 +89,7 @@ func (c *clients) load(ctx context.Context, until time.Time, rate int) []one {
 
 // lead starts an execution and does what it waits for.
 func (c *clients) lead(ctx context.Context, x one) {
-	start := wire.StartRequest{Workflow: "chaos", Name: x.name, Input: x.input()}
+	start := wire.StartRequest{Workflow: "mix", Name: x.name, Input: x.input()}
 	if !c.insist(ctx, x, callStart, "", wire.Path("executions"), nil, start) {
 		return
 	}

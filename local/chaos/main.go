@@ -35,6 +35,8 @@ type options struct {
 	seed    uint64
 	rate    int // starts a second
 	root    string
+	node    string // the node's binary; empty: it is built
+	clean   bool   // clean up at the end, instead of waiting until a node's time for that has come
 	output  string // file for what nodes and functions log; empty for nowhere
 }
 
@@ -66,6 +68,7 @@ func parse(args []string) (options, error) {
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "what to do and when")
 	f.IntVar(&o.rate, "rate", 20, "executions started a second")
 	f.StringVar(&o.root, "root", ".", "the repository's folder")
+	f.StringVar(&o.node, "node", "", "use this binary of the node instead of building one")
 	f.StringVar(&o.output, "log", "", "write what nodes and functions log to this file")
 	if err := f.Parse(args); err != nil {
 		return o, err

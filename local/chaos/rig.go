@@ -66,7 +66,7 @@ func newRig(ctx context.Context, o options) (_ *rig, err error) {
 		r.proxies[fmt.Sprintf("node-%d", i+1)] = p
 	}
 	if r.stack, err = stack.Start(ctx, stack.Options{
-		Root: o.root, DatabaseURL: r.server.URL("postgres"), Nodes: nodes, Instances: 64, SessionTimeout: sessionTimeout,
+		Root: o.root, NodeBinary: o.node, DatabaseURL: r.server.URL("postgres"), Nodes: nodes, Instances: 64, SessionTimeout: sessionTimeout,
 		NodeDatabaseURL: func(node string) string { return r.proxies[node].URL() },
 		Output:          r.log, Log: slog.New(slog.NewTextHandler(r.log, nil)),
 	}); err != nil {

@@ -67,7 +67,7 @@ func run(ctx context.Context, o options, out io.Writer) (_ *report, err error) {
 	}
 	rep.harm = t.String()
 	say("every client has its answers; checking %d executions", len(list))
-	k := &checker{clients: c, units: map[visit]work{}}
+	k := &checker{clients: c, clean: o.clean, units: map[visit]work{}}
 	if err := k.check(ctx, list, stopWork); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/orrery-dev/orrery/local/stack"
 	"github.com/orrery-dev/orrery/shared/worker"
 )
 
@@ -15,14 +16,6 @@ const (
 	workers     = 20
 	concurrency = 4
 )
-
-// job is the input of a task.
-type job struct {
-	MS   int64 `json:"ms"`
-	Echo int   `json:"echo"`
-	// Fails has the first attempt fail.
-	Fails bool `json:"fails"`
-}
 
 // errBusy is the failure that the document tries again after.
 var errBusy = &worker.Error{Code: "Busy", Message: "the first attempt fails"}
@@ -39,7 +32,7 @@ func (r *rig) work() (stop func() error) {
 			Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelError})),
 		})
 		id := fmt.Sprintf("worker-%d", i+1)
-		worker.Handle(w, "chaos.work", 1, func(ctx context.Context, t worker.Task, in job) (int, error) {
+		worker.Handle(w, stack.MixWork, 1, func(ctx context.Context, t worker.Task, in stack.MixJob) (int, error) {
 			if err := r.ledger.effect(context.WithoutCancel(ctx), id, t.Assignment); err != nil {
 				return 0, err
 			}

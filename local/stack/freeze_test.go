@@ -59,11 +59,11 @@ func (s *system) rejoins(n *Node, c *wire.Client, before string) {
 func TestFrozenNode(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, Options{SessionTimeout: 5 * time.Second, Instances: 64})
-	s.publish("mix", mixDocument)
+	s.publish("mix", MixDocument)
 	l := newLedger()
 	for id, url := range map[string]string{"of-node-1": s.Nodes[0].URL, "of-node-2": s.Nodes[1].URL, "of-functions": s.URL} {
 		w := worker.New(s.workerConfig(id, url))
-		l.handle(w, "mix.work")
+		l.handle(w, MixWork)
 		s.work(w)
 	}
 	mix := s.mix(200)

@@ -35,15 +35,9 @@ func (l *ledger) note(a wire.Assignment) {
 	l.entries[a.IdempotencyKey] = append(l.entries[a.IdempotencyKey], a)
 }
 
-// workload is the input of a task that takes a while.
-type workload struct {
-	MS   int64 `json:"ms"`
-	Echo int   `json:"echo"`
-}
-
 // handle has a worker do a task: it notes the effect, then takes its time, and gives back what the input says.
 func (l *ledger) handle(w *worker.Worker, task string) {
-	worker.Handle(w, task, 1, func(ctx context.Context, t worker.Task, in workload) (int, error) {
+	worker.Handle(w, task, 1, func(ctx context.Context, t worker.Task, in MixJob) (int, error) {
 		l.note(t.Assignment)
 		select {
 		case <-l.gate:

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -66,10 +67,10 @@ func (s *system) serves(n *Node) {
 // rolling has executions come in by the ways while both nodes are replaced, and checks what came of them.
 func (s *system) rolling(ways []*wire.Client, replace func()) {
 	s.t.Helper()
-	s.publish("mix", mixDocument)
+	s.publish("mix", MixDocument)
 	l := newLedger()
 	w := worker.New(s.workerConfig("of-functions", s.URL))
-	l.handle(w, "mix.work")
+	l.handle(w, MixWork)
 	s.work(w)
 	mix := s.mix(200)
 	var clients sync.WaitGroup
@@ -115,13 +116,20 @@ func (s *system) lead(x starting, i int) {
 	}
 }
 
-// withOneRepeat makes a call, and where the answer is to try again, once more: elsewhere, as a load balancer does.
+// withOneRepeat makes a call, and where the answer is to try again, once more: through the functions, as a load balancer does. That
+// the database has no capacity for those is no matter of the nodes, which are replaced, but of a machine with much else to do.
 func (s *system) withOneRepeat(at *wire.Client, path string, header http.Header, body any) error {
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	_, err := at.Call(ctx, "POST", path, header, body, nil)
-	if err != nil && wire.Temporary(err) {
-		_, err = s.functions.Call(ctx, "POST", path, header, body, nil)
+	if err == nil || !wire.Temporary(err) {
+		return err
 	}
-	return err
+	for {
+		_, err = s.functions.Call(ctx, "POST", path, header, body, nil)
+		if !errors.Is(err, &wire.Error{Code: wire.Unavailable}) || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
 }

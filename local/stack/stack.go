@@ -43,6 +43,8 @@ type Options struct {
 	NodeDatabaseURL func(node string) string
 	// NodeSettings are more of the nodes' environment, as NAME=value.
 	NodeSettings []string
+	// NodeBinary is the node's binary, built before; it is built when empty. Under the emulator everything is built.
+	NodeBinary string
 	// Nodes is how many; 2 when zero.
 	Nodes int
 	// Listen is the gateway's address; a free port on the loopback address when empty.
@@ -127,8 +129,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err := s.startDatabase(ctx); err != nil {
 		return nil, err
 	}
-	s.options.Progress("building the node and the functions")
-	binaries, err := gateway.Build(ctx, s.dir, s.binaries()...)
+	binaries, err := s.build(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +140,15 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// build gives the binaries by name.
+func (s *Stack) build(ctx context.Context) (map[string]string, error) {
+	if s.options.NodeBinary != "" && !s.options.RIE {
+		return map[string]string{"node": s.options.NodeBinary}, nil
+	}
+	s.options.Progress("building the node and the functions")
+	return gateway.Build(ctx, s.dir, s.binaries()...)
 }
 
 func (s *Stack) startDatabase(ctx context.Context) error {

@@ -61,7 +61,7 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	defer taken.Close()
 	database := storetest.Database(t)
 	s, err := Start(t.Context(), Options{
-		Root: "../..", DatabaseURL: database.Config().ConnString(), Listen: taken.Addr().String(), Output: t.Output(),
+		Root: "../..", NodeBinary: nodeBinary(t), DatabaseURL: database.Config().ConnString(), Listen: taken.Addr().String(), Output: t.Output(),
 	})
 	if s != nil || !errors.Is(err, syscall.EADDRINUSE) {
 		t.Fatalf("got %v, %v", s, err)
@@ -82,10 +82,10 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 func TestUnderTheEmulator(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, Options{Nodes: 1, RIE: true, Instances: 2})
-	s.publish("mix", mixDocument)
+	s.publish("mix", MixDocument)
 	l := newLedger()
 	w := worker.New(s.workerConfig("emulated", s.URL))
-	l.handle(w, "mix.work")
+	l.handle(w, MixWork)
 	stop := s.work(w)
 	mix := s.mix(8)
 	for i := range mix {

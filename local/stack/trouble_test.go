@@ -94,11 +94,11 @@ func TestDatabaseTrouble(t *testing.T) {
 			return ""
 		},
 	})
-	x.publish("mix", mixDocument)
+	x.publish("mix", MixDocument)
 	l := newLedger()
 	for id, url := range map[string]string{"of-node-1": x.Nodes[0].URL, "of-node-2": x.Nodes[1].URL, "of-functions": x.URL} {
 		w := worker.New(x.workerConfig(id, url))
-		l.handle(w, "mix.work")
+		l.handle(w, MixWork)
 		x.work(w)
 	}
 	mix := x.mix(each * len(troubles))
@@ -298,7 +298,7 @@ func TestPausedDatabase(t *testing.T) {
 	server := newServer(t)
 	s := newSystem(t, Options{Nodes: 3, DatabaseURL: server.URL("postgres")})
 	s.settled()
-	s.publish("mix", mixDocument)
+	s.publish("mix", MixDocument)
 	before := s.held()
 	if err := server.Freeze(); err != nil {
 		t.Fatal(err)
@@ -315,7 +315,7 @@ func TestPausedDatabase(t *testing.T) {
 	}
 	w := worker.New(s.workerConfig("worker", s.URL))
 	l := newLedger()
-	l.handle(w, "mix.work")
+	l.handle(w, MixWork)
 	s.work(w)
 	mix := s.mix(8)
 	s.start(mix)

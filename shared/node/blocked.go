@@ -17,7 +17,7 @@ const blockedLimit = 1000
 func (l *loop) unfoldable(e *execution, x *loaded) {
 	l.log.Error("an execution cannot be served by this node", telemetry.KeyExecution, e.id, telemetry.KeyError, x.err)
 	held, id, reason := store.Held{Partition: x.row.Partition, Epoch: x.epoch}, e.id, x.err.Error()
-	l.stick(e)
+	l.stick(e, false)
 	e.debts = nil // what it owes, the next owner finds
 	l.setWake(e, 0)
 	l.forget(e, errElsewhere)
@@ -34,7 +34,7 @@ func (l *loop) unfoldable(e *execution, x *loaded) {
 func (l *loop) block(e *execution, cause error) {
 	held, id := store.Held{Partition: e.partition, Epoch: e.epoch}, e.id
 	l.setWake(e, 0)
-	l.stick(e)
+	l.stick(e, false)
 	l.forget(e, errElsewhere)
 	l.node.metrics.blocked.Inc()
 	l.aside("an execution could not be blocked", id, func(ctx context.Context) error {

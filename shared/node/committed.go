@@ -115,6 +115,9 @@ func (l *loop) goOn(e *execution, it *item) {
 		l.forget(e, errElsewhere)
 		return
 	}
+	if t.Reopened {
+		l.results.loaded(e.key())
+	}
 	for i := range t.Events {
 		if t.Events[i].Type == history.EventDispatched {
 			l.held[e.id] = true

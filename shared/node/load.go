@@ -193,7 +193,7 @@ func (m loads) apply(l *loop) {
 		case loadElsewhere:
 			l.notHere(e, x)
 		case loadOver:
-			l.forgetUnserved(e)
+			l.forgetUnserved(e, x.row.Blocked == "")
 		case loadUnfoldable:
 			l.unfoldable(e, x)
 		default:
@@ -297,12 +297,30 @@ func (l *loop) notHere(e *execution, x *loaded) {
 }
 
 // forgetUnserved forgets an execution that has ended or is blocked: the database answers for it.
-func (l *loop) forgetUnserved(e *execution) {
+func (l *loop) forgetUnserved(e *execution, ended bool) {
 	delete(l.held, e.id)
 	l.setWake(e, 0)
-	l.stick(e)
+	l.stick(e, ended)
 	l.forget(e, errElsewhere)
 }
 
+// stuck is an execution that is kept out of reads. Where it is because it has ended, a redrive is not kept out.
+type stuck struct {
+	until time.Time
+	ended bool
+}
+
 // stick keeps the execution out of reads for a while.
-func (l *loop) stick(e *execution) { l.stuck[e.id] = time.Now().Add(stuckFor) }
+func (l *loop) stick(e *execution, ended bool) {
+	l.stuck[e.id] = stuck{time.Now().Add(stuckFor), ended}
+}
+
+// unstick tells whether the entry may be served, and lets a redrive through to what has ended.
+func (l *loop) unstick(x *store.Entry) bool {
+	s, is := l.stuck[x.Execution]
+	if is && s.ended && x.Command.Kind == history.KindRedrive {
+		delete(l.stuck, x.Execution)
+		return true
+	}
+	return !is
+}

@@ -117,12 +117,13 @@ func (l *loop) partitions() []history.Partition {
 func (l *loop) stuckOnes() []history.ExecutionID {
 	now := time.Now()
 	var out []history.ExecutionID
-	for id, until := range l.stuck {
-		if now.After(until) {
+	for id, s := range l.stuck {
+		switch {
+		case now.After(s.until):
 			delete(l.stuck, id)
-			continue
+		case !s.ended: // what has ended has no entry but a redrive
+			out = append(out, id)
 		}
-		out = append(out, id)
 	}
 	return out
 }
@@ -171,7 +172,7 @@ func (l *loop) admit(list []store.Entry) int {
 	for i := range list {
 		x := &list[i]
 		_, owned := l.owned[x.Partition]
-		if _, stuck := l.stuck[x.Execution]; !owned || stuck || !l.entries.take(x.ID) {
+		if !owned || !l.unstick(x) || !l.entries.take(x.ID) {
 			continue
 		}
 		l.give(l.entry(x.Execution, x.Partition), x.Command)

@@ -59,8 +59,8 @@ type loop struct {
 	nextTrim time.Time
 	entries  inHand[history.InboxID]
 	claims   inHand[history.TaskID]
-	held     map[history.ExecutionID]bool      // executions of whose tasks workers may hold some
-	stuck    map[history.ExecutionID]time.Time // not to be looked at until then
+	held     map[history.ExecutionID]bool  // executions of whose tasks workers may hold some
+	stuck    map[history.ExecutionID]stuck // not to be looked at
 	looks    looks
 	horizon  history.Time                       // wake-up times up to here are in wakes
 	beat     struct{ now, wakeAt history.Time } // what the last heartbeat told
@@ -93,7 +93,7 @@ func newLoop(ctx context.Context, n *Node, fence history.FenceNumber) *loop {
 		wakes:      newWakes(), idle: list.New(),
 		calls: map[uint64]*call{},
 		held:  map[history.ExecutionID]bool{},
-		stuck: map[history.ExecutionID]time.Time{},
+		stuck: map[history.ExecutionID]stuck{},
 		debts: map[int64]*debt{},
 	}
 }
@@ -203,10 +203,12 @@ func (l *loop) entry(id history.ExecutionID, p history.Partition) *execution {
 	return e
 }
 
-// named lets calls and requests find a loaded execution by its name.
+// named lets calls and requests find a loaded execution by its name. One that was loaded because it may go on has ended until it does.
 func (l *loop) named(e *execution) {
 	l.names[e.key()] = e
-	l.results.loaded(e.key())
+	if !e.state.Status().Ended() {
+		l.results.loaded(e.key())
+	}
 }
 
 // need sees to it that the execution gets a turn as soon as it can have one.

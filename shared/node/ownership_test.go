@@ -88,7 +88,7 @@ func TestOldUnnoticedClaimIsCaught(t *testing.T) {
 		a := c.join("a")
 		id := c.mustStart(a)
 		time.Sleep(15 * time.Second)
-		if n := a.counted("orrery_net_unnoticed_claims_total"); n != 0 {
+		if n := a.Counted("orrery_net_unnoticed_claims_total"); n != 0 {
 			t.Errorf("%d claims before there is one", n)
 		}
 		c.db.do(func() {
@@ -101,7 +101,7 @@ func TestOldUnnoticedClaimIsCaught(t *testing.T) {
 		if n := countOf(c.events(id), history.EventDispatched); n != 1 {
 			t.Errorf("%d dispatches in the history, want 1", n)
 		}
-		if n := a.counted("orrery_net_unnoticed_claims_total"); n != 1 {
+		if n := a.Counted("orrery_net_unnoticed_claims_total"); n != 1 {
 			t.Errorf("%d claims are counted, want 1", n)
 		}
 	})

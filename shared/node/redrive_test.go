@@ -75,3 +75,30 @@ func TestRedrive(t *testing.T) {
 		t.Errorf("%d tasks are left", got)
 	}
 }
+
+// TestRedriveOfWhatWasFoundEnded: a node that has just looked at an execution in vain, because it has ended, takes a redrive of it
+// all the same, and at once.
+func TestRedriveOfWhatWasFoundEnded(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	a := s.run("a")
+	s.publish(a, "goesOn", goesOn)
+	session := s.register(a, "w")
+	s.start(a, "goesOn", "e")
+	got, err := a.Poll(t.Context(), caller, wire.PollRequest{SessionID: session, MaxTasks: 1, WaitMS: 10_000, PollID: "p"})
+	if err != nil || len(got.Assignments) != 1 {
+		t.Fatalf("poll: %+v, %v", got, err)
+	}
+	if _, err := a.Cancel(t.Context(), caller, "e", wire.CancelRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	// Its owner looks at the execution for a report that comes too late.
+	late := wire.CompleteRequest{Reports: []wire.Completion{{Token: got.Assignments[0].Token, Output: json.RawMessage("1")}}}
+	if r, err := a.Complete(t.Context(), caller, late); err != nil || r.Results[0].Outcome != wire.ReportStale {
+		t.Fatalf("a late report: %+v, %v", r, err)
+	}
+	r, err := a.Redrive(t.Context(), caller, "e", wire.RedriveRequest{})
+	if err != nil || !r.Confirmed || r.Execution.Status != wire.Running {
+		t.Fatalf("redrive: %+v, %v", r, err)
+	}
+}

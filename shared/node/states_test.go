@@ -106,7 +106,7 @@ func TestEveryState(t *testing.T) {
 				if h.Ready != (test.reason == "") || h.Reason != m.notReady() || !strings.Contains(h.Reason, test.reason) {
 					t.Errorf("health: ready %v, reason %q; want %q", h.Ready, h.Reason, test.reason)
 				}
-				if n := m.counted("orrery_node_ready"); (n == 1) != h.Ready {
+				if n := m.Counted("orrery_node_ready"); (n == 1) != h.Ready {
 					t.Errorf("the metric says %d", n)
 				}
 				c.serves(m, h.Ready)

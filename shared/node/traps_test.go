@@ -139,7 +139,7 @@ func TestNewOwnerQueuesNothingAgain(t *testing.T) {
 				t.Errorf("report: %v", out)
 			}
 		}
-		if n := b.counted("orrery_net_units_without_row_total"); n != 0 {
+		if n := b.Counted("orrery_net_units_without_row_total"); n != 0 {
 			t.Errorf("%d units were offered again", n)
 		}
 	})

@@ -146,10 +146,15 @@ func nothingToWrite(t *history.Turn) bool {
 		len(t.Consumed) == 0
 }
 
-// settled ends a turn that writes nothing.
+// settled ends a turn that writes nothing. That something is recorded already is a fact. That a command has no effect is true
+// only for who owns the execution, and no commit has shown that this node does still: the database is asked.
 func (l *loop) settled(e *execution, it *item) {
 	for _, r := range it.Turn.Replies {
-		l.answer(r.Ref, r, nil)
+		if r.Outcome == history.Applied || r.Outcome == history.Duplicate {
+			l.answer(r.Ref, r, nil)
+		} else {
+			l.answer(r.Ref, history.Reply{}, errElsewhere)
+		}
 	}
 	l.release(it.commands)
 	// A timer that does nothing must not come back at once.

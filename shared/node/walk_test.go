@@ -42,7 +42,7 @@ func TestLostRowIsFound(t *testing.T) {
 			t.Errorf("report: %v", out)
 		}
 		c.wantEnd(id, history.Succeeded, time.Second)
-		if n := a.counted("orrery_net_units_without_row_total"); n != 1 {
+		if n := a.Counted("orrery_net_units_without_row_total"); n != 1 {
 			t.Errorf("%d units without a row, want 1", n)
 		}
 	})
@@ -68,7 +68,7 @@ func TestTokenRowIsFound(t *testing.T) {
 		if slices.Sort(states); !slices.Equal(states, []string{"claimed", "queued"}) {
 			t.Errorf("rows %v, want one that is queued, and one claimed by nobody", states)
 		}
-		if n := a.counted("orrery_net_units_without_row_total"); n != 2 {
+		if n := a.Counted("orrery_net_units_without_row_total"); n != 2 {
 			t.Errorf("%d units without a row, want 2", n)
 		}
 	})
@@ -86,7 +86,7 @@ func TestWalkLeavesTheOthers(t *testing.T) {
 		if n := a.counted(`orrery_node_loads_total{served}`) - loads; n < 2 {
 			t.Errorf("%d loads, want one in each step", n)
 		}
-		if c.db.count("Commit") != commits || a.counted("orrery_net_units_without_row_total") != 0 || c.db.row(id).Status != history.Running {
+		if c.db.count("Commit") != commits || a.Counted("orrery_net_units_without_row_total") != 0 || c.db.row(id).Status != history.Running {
 			t.Error("the walk has written something")
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/sim/memory"
 	"github.com/orrery-dev/orrery/shared/store"
@@ -25,6 +26,7 @@ type audit struct {
 	epochs   map[history.Partition]history.Epoch
 	consumed map[history.InboxID]bool
 	done     map[attempt][]string // the effects of workers, by whom
+	machines map[history.DefinitionID]*definition.Machine
 	turns    int
 	commits  map[string][]time.Duration // when a node has written turns
 	taken    int                        // partitions that have moved
@@ -40,10 +42,13 @@ type attempt struct {
 
 // dossier is what is known of one execution.
 type dossier struct {
-	name    string
-	state   *history.State
-	signals []string
-	ends    int
+	name       string
+	definition history.DefinitionID
+	state      *history.State
+	signals    []string
+	ends       []history.Status
+	redrives   int
+	rulings    []history.EventID // of words on what was uncertain
 	// By attempt: how it was reported, how often its outcome was unknown, and who was ever given it.
 	reported map[attempt]string
 	lost     map[attempt]int
@@ -53,7 +58,7 @@ type dossier struct {
 func newAudit(w *world) *audit {
 	return &audit{
 		world: w, known: map[history.ExecutionID]*dossier{}, epochs: map[history.Partition]history.Epoch{},
-		consumed: map[history.InboxID]bool{}, done: map[attempt][]string{}, commits: map[string][]time.Duration{}, trace: fnv.New64a(),
+		consumed: map[history.InboxID]bool{}, done: map[attempt][]string{}, machines: map[history.DefinitionID]*definition.Machine{}, commits: map[string][]time.Duration{}, trace: fnv.New64a(),
 	}
 }
 
@@ -110,6 +115,7 @@ func (a *audit) written(v memory.View, c memory.Change, t memory.Written) {
 		a.world.fail("I2: the turns of %s are not numbered one after the other", d.name)
 	}
 	a.fold(v, d, row, turns[len(turns)-1])
+	a.again(v, d, row, turns)
 	for _, x := range t.Turn.Consumed {
 		if a.consumed[x.ID] {
 			a.world.fail("I6: entry %d is applied twice, the second time to %s", x.ID, d.name)
@@ -146,7 +152,7 @@ func (a *audit) fold(v memory.View, d *dossier, row store.Execution, turn store.
 		return
 	}
 	for i := range events {
-		a.event(d, &events[i])
+		a.event(d, turn.First+history.EventID(i), &events[i])
 		if err := d.state.Apply(turn.Seq, turn.At, turn.First+history.EventID(i), events[i:i+1]); err != nil {
 			a.world.fail("I2: %s: %v", d.name, err)
 			return
@@ -161,7 +167,7 @@ func (a *audit) fold(v memory.View, d *dossier, row store.Execution, turn store.
 }
 
 // event takes note of an event that is about to be folded.
-func (a *audit) event(d *dossier, ev *history.Event) {
+func (a *audit) event(d *dossier, id history.EventID, ev *history.Event) {
 	switch ev.Type {
 	case history.EventSignalled:
 		payload := string(ev.Text.Literal)
@@ -169,18 +175,26 @@ func (a *audit) event(d *dossier, ev *history.Event) {
 			a.world.fail("I6: the signal %s of %s is recorded twice", payload, d.name)
 		}
 		d.signals = append(d.signals, payload)
+	case history.EventRedriven:
+		d.redrives++
+	case history.EventRuled:
+		d.rulings = append(d.rulings, id)
 	case history.EventEnded:
-		if d.ends++; d.ends > 1 {
-			a.world.fail("%s has ended twice", d.name)
+		if d.ends = append(d.ends, ev.Status); len(d.ends) > 1+d.redrives {
+			a.world.fail("%s has ended %d times, and was redriven %d times", d.name, len(d.ends), d.redrives)
 		}
 	}
 	c := d.state.Scope(ev.Scope)
 	if c == nil || c.Visit() == nil {
 		return
 	}
-	x := attempt{d.name, c.Visit().Key(), c.Visit().Attempt()}
+	x := attemptIn(d.name, c.Visit(), ev)
 	switch ev.Type {
-	case history.EventCompleted, history.EventFailed:
+	case history.EventCompleted, history.EventFailed, history.EventSubmitted:
+		kind, _ := c.Visit().Unit()
+		if ev.Last || ev.Type == history.EventSubmitted && kind != history.TokenUnit {
+			return // by an operator's word, or by nobody's
+		}
 		if old, again := d.reported[x]; again {
 			a.world.fail("I8: attempt %d of %s in %s is resolved twice: %s, %s", x.number, x.unit, x.execution, old, ev.Type)
 		}
@@ -190,6 +204,16 @@ func (a *audit) event(d *dossier, ev *history.Event) {
 	case history.EventDispatched:
 		d.give(x, ev.Session)
 	}
+}
+
+// attemptIn is the attempt that an event is about. One that waits for a token is delivered under a key of its own: a worker
+// reports that, and whoever has the token reports the unit.
+func attemptIn(execution string, v *history.Visit, ev *history.Event) attempt {
+	x := attempt{execution, v.Row().Unit, v.Attempt()}
+	if ev.Type == history.EventCompleted || ev.Unit == history.TokenUnit {
+		x.unit = v.Key()
+	}
+	return x
 }
 
 func (d *dossier) give(x attempt, session string) {
@@ -266,7 +290,7 @@ func (a *audit) ended() (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, d := range a.known {
-		n += d.ends
+		n += len(d.ends)
 	}
 	return n
 }
@@ -278,6 +302,19 @@ func (a *audit) effects() (n int) {
 		n += len(list)
 	}
 	return n
+}
+
+// held lists the executions in which a unit waits for an operator's word, by name.
+func (a *audit) held() (out []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, d := range a.known {
+		if slices.ContainsFunc(d.state.OpenUnits(), func(u history.UnitView) bool { return u.Status == history.UnitUncertain }) {
+			out = append(out, d.name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // deaf lists the executions that wait for a signal, by name; of a child it is never one.

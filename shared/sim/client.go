@@ -12,6 +12,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/auth"
 	"github.com/orrery-dev/orrery/shared/frontend"
+	"github.com/orrery-dev/orrery/shared/history"
 	"github.com/orrery-dev/orrery/shared/wire"
 )
 
@@ -24,6 +25,8 @@ type clients struct {
 	asked   map[string][]asked // by execution
 	reports map[attempt][]asked
 	helped  int
+	// versions counts the documents of each workflow.
+	versions map[string]int
 }
 
 // asked is one request with its answer, between two ticks of the clients' clock.
@@ -50,11 +53,12 @@ const (
 	notThere replyKind = "not there" // there is no such execution
 	tooLate  replyKind = "too late"  // the execution had ended
 	nothing  replyKind = "nothing"   // nothing happened
+	declined replyKind = "declined"  // the owner has refused it
 	unsure   replyKind = "unsure"    // it may have happened, or still happen
 )
 
 func newClients(w *world) *clients {
-	return &clients{world: w, asked: map[string][]asked{}, reports: map[attempt][]asked{}}
+	return &clients{world: w, asked: map[string][]asked{}, reports: map[attempt][]asked{}, versions: map[string]int{}}
 }
 
 func (c *clients) tick() int64 {
@@ -78,13 +82,16 @@ func (c *clients) ask(s Step) {
 		}
 		got := c.send(p, s, try)
 		x.answer = worse(x.answer, got)
-		if got.kind == told || got.kind == tooLate || got.kind == notThere || !repeatable {
+		if got.kind != nothing && got.kind != unsure || !repeatable {
 			break
 		}
 		time.Sleep(time.Duration(try+1) * 200 * time.Millisecond)
 	}
 	if x.to = c.tick(); x.answer.kind == unsure {
 		x.to = never
+	}
+	if s.Do == Publish {
+		return // it is about no execution
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,11 +100,15 @@ func (c *clients) ask(s Step) {
 
 // worse joins what two tries have told: the later one, but for a try of which nothing is known, which can happen later still.
 func worse(before, now reply) reply {
-	if before.kind == unsure && (now.kind == nothing || now.kind == notThere) {
+	if before.kind == unsure && now.later() {
 		return before
 	}
 	return now
 }
+
+// later tells whether the request can have its effect later still, if another copy of it is on its way: there may be an execution
+// then, or it may have been redriven.
+func (r reply) later() bool { return r.kind == nothing || r.kind == notThere || r.kind == tooLate }
 
 // send sends a request on its way, with what becomes of it there.
 func (c *clients) send(p *process, s Step, try int) reply {
@@ -113,7 +124,7 @@ func (c *clients) send(p *process, s Step, try int) reply {
 	}
 	got := c.serve(p, s)
 	c.world.note("answer to %s %s %d through %s: %+v", s.Do, s.On, s.Key, p.name, got)
-	if try == 0 && s.Net == ResponseLost || s.Net == Doubled && (got.kind == notThere || got.kind == nothing) {
+	if try == 0 && s.Net == ResponseLost || s.Net == Doubled && got.later() {
 		return reply{kind: unsure} // the other of two may come later, and happen
 	}
 	return got
@@ -136,6 +147,13 @@ func (c *clients) serve(p *process, s Step) reply {
 			return confirmed(a.Confirmed), err
 		case Result:
 			return c.result(ctx, f, call, s)
+		case Redrive:
+			a, err := f.Redrive(ctx, call, s.On, wire.RedriveRequest{Reason: "sim"})
+			return confirmed(a.Confirmed), err
+		case Resolve:
+			return c.resolve(ctx, f, call, s)
+		case Publish:
+			return c.publish(ctx, f, call, s)
 		default:
 			return c.read(ctx, f, call, s)
 		}
@@ -157,7 +175,7 @@ func confirmed(yes bool) reply {
 }
 
 func (c *clients) start(ctx context.Context, f *frontend.Frontend, call auth.Call, s Step) (reply, error) {
-	q := wire.StartRequest{Workflow: c.world.workflowOf(s.On), Name: s.On, Input: json.RawMessage(`{"of":"` + s.On + `"}`)}
+	q := wire.StartRequest{Workflow: c.world.schedule.workflowOf(s.On), Name: s.On, Input: json.RawMessage(`{"of":"` + s.On + `","items":[1,2,3]}`)}
 	_, created, err := f.Start(ctx, call, q)
 	if err == nil {
 		c.world.audit.started(s.On)
@@ -182,6 +200,38 @@ func (c *clients) result(ctx context.Context, f *frontend.Frontend, call auth.Ca
 	return reply{kind: told, status: a.Status}, err
 }
 
+// words are what an operator says about a unit that is uncertain.
+var words = []wire.ResolveRequest{
+	{Resolution: history.ResolveRetry},
+	{Resolution: history.ResolveCompleted, Output: json.RawMessage(`{"by":"hand"}`)},
+	{Resolution: history.ResolveFailed, Error: &wire.TaskError{Code: "Sim.ByHand"}},
+}
+
+// resolve gives word on one of the units that are uncertain, if there is one.
+func (c *clients) resolve(ctx context.Context, f *frontend.Frontend, call auth.Call, s Step) (reply, error) {
+	unit := c.world.audit.uncertain(s.On)
+	if unit == "" {
+		return reply{kind: nothing}, nil
+	}
+	q := words[s.Key]
+	q.Unit = string(unit)
+	a, err := f.Resolve(ctx, call, s.On, q)
+	if err == nil && a.Confirmed {
+		c.world.audit.ruled(s.On, a.Event)
+	}
+	return confirmed(a.Confirmed), err
+}
+
+// publish publishes a document that no other version of the workflow has.
+func (c *clients) publish(ctx context.Context, f *frontend.Frontend, call auth.Call, s Step) (reply, error) {
+	c.mu.Lock()
+	c.versions[s.On]++
+	n := 1 + c.versions[s.On]
+	c.mu.Unlock()
+	_, created, err := f.Publish(ctx, call, wire.PublishRequest{Name: s.On, Document: documentOf(s.On, n)}, false)
+	return reply{kind: told, created: created}, err
+}
+
 // read reads the signals and the end from the history.
 func (c *clients) read(ctx context.Context, f *frontend.Frontend, call auth.Call, s Step) (reply, error) {
 	h, err := f.History(ctx, call, s.On, wire.HistoryQuery{Limit: 1000})
@@ -191,6 +241,8 @@ func (c *clients) read(ctx context.Context, f *frontend.Frontend, call auth.Call
 		switch status, ends := endTypes[e.Type]; {
 		case ends:
 			out.status = status
+		case e.Type == "ExecutionRedriven":
+			out.status = wire.Running
 		case e.Type == "SignalReceived":
 			var data struct{ Input json.RawMessage }
 			if err := json.Unmarshal(e.Data, &data); err != nil {
@@ -223,6 +275,10 @@ func (c *clients) refusal(s Step, err error) reply {
 		return reply{kind: notThere}
 	case wire.ExecutionFinished:
 		return reply{kind: tooLate}
+	case wire.CommandRefused:
+		if s.Do == Redrive || s.Do == Resolve {
+			return reply{kind: declined}
+		}
 	case wire.Unavailable, wire.NotReady:
 		return reply{kind: nothing}
 	case wire.OutcomeUnknown:
@@ -233,16 +289,22 @@ func (c *clients) refusal(s Step, err error) reply {
 }
 
 // workflowOf is the workflow of an execution by its name.
-func (w *world) workflowOf(name string) string {
+func (s Schedule) workflowOf(name string) string {
 	var n int
 	if _, err := fmt.Sscanf(name, "e%d", &n); err != nil {
 		panic(err)
 	}
-	return w.schedule.Shape.Workflows[n-1]
+	return s.Shape.Workflows[n-1]
 }
 
-// help sends a signal to every execution that waits for one, so that it can end.
+// help sends a signal to every execution that waits for one, and has what is uncertain tried again, so that all can end.
 func (c *clients) help() {
+	for _, name := range c.world.audit.held() {
+		c.helped++
+		if alive := c.world.alive(); len(alive) > 0 {
+			c.ask(Step{Do: Resolve, On: name, Who: alive[c.helped%len(alive)].name})
+		}
+	}
 	for _, name := range c.world.audit.deaf() {
 		c.helped++
 		if alive := c.world.alive(); len(alive) > 0 {
@@ -257,6 +319,48 @@ func (c *clients) reported(t wire.Assignment, x asked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reports[attemptOf(t)] = append(c.reports[attemptOf(t)], x)
+}
+
+// byToken is whoever got the token of a task that waits for it: the task is reported with that until somebody has taken it.
+func (c *clients) byToken(t wire.Assignment, token string) {
+	t.Unit = strings.TrimSuffix(t.Unit, string(history.SubmitKey("")))
+	for try := 0; !c.world.ended(); try++ {
+		time.Sleep(c.world.chance(time.Second, "token", known(t.Execution), t.Unit, t.Attempt, try))
+		alive := c.world.alive()
+		if len(alive) == 0 {
+			continue
+		}
+		x := asked{request: Step{Do: "complete", On: t.Execution, Who: "token"}, token: token, from: c.tick()}
+		q := wire.CompleteRequest{Reports: []wire.Completion{{Token: token, Output: json.RawMessage(`{"by":"token"}`)}}}
+		a, err, answered := request(alive[try%len(alive)], func(ctx context.Context, f *frontend.Frontend) (wire.ReportResponse, error) {
+			a, err := f.Complete(ctx, auth.Call{Namespace: "default", RequestID: fmt.Sprint(token, try)}, q)
+			if err == nil && a.Results[0].Outcome == wire.ReportAccepted {
+				c.world.audit.accepted(t, false)
+			}
+			return a, err
+		})
+		if x.answer = reportReply(a, err, answered); x.answer.kind == unsure {
+			x.to = never
+		} else {
+			x.to = c.tick()
+		}
+		c.reported(t, x)
+		if x.answer.kind == told {
+			return
+		}
+	}
+}
+
+// reportReply is what the answer to a report tells.
+func reportReply(a wire.ReportResponse, err error, answered bool) reply {
+	var e *wire.Error
+	switch {
+	case answered && err == nil && a.Results[0].Outcome != wire.ReportRetry:
+		return reply{kind: told, status: wire.Status(a.Results[0].Outcome)}
+	case answered && (err == nil || errors.As(err, &e) && (e.Code == wire.Unavailable || e.Code == wire.NotReady)):
+		return reply{kind: nothing}
+	}
+	return reply{kind: unsure}
 }
 
 // executions lists those that were asked about, by name.

@@ -18,11 +18,14 @@
 //   - I1: a turn is written by the live owner of its partition under the epoch of now; a partition that moves has a higher epoch.
 //   - I2, I3: turns are numbered one after the other; the row and each snapshot equal the fold of the history.
 //   - I6: an entry of an inbox is applied once, and so is each signal. I7: one row for each hand-out. I8: an attempt is
-//     resolved once. And an execution ends once.
+//     resolved once. And an execution ends once, and once more after each redrive.
+//   - I4, I11: the history, decided once more from its start to the turn that was just written, by the document that the execution
+//     was started with, gives the events that are stored.
+//   - I12: a transaction that was refused has changed nothing.
 //   - I9: the database's clock is more than an hour ahead of that of the processes, so that a time of the wrong clock shows.
 //
 // As each answer leaves its process: what it says is in the database (I5). At the end: everything has ended though nobody helped but with
-// signals; nothing is left over in the queue, the inboxes, the timers; no accepted report is lost (I6); no worker has done an
+// signals, and with word on what was uncertain; nothing is left over in the queue, the inboxes, the timers; no accepted report is lost (I6); no worker has done an
 // attempt more often than the history has redeliveries for it; a worker that holds a task of an execution that has ended is
 // told so by its next heartbeat. And porcupine finds for each execution, and for the reports of each attempt, an order of the
 // requests that agrees with their times and explains every answer: a start happens once, signals in their order, a report is
@@ -35,9 +38,9 @@
 //
 // The schedule: every request, every fault with its time, and how long each call of each process travels. Nothing else is
 // random but the order of goroutines that are ready in the same instant, the partition that a node picks for a start, and the
-// names of children. No two calls travel equally long, so that such instants are rare: about four seeds of five give the
-// same turns at the same nanoseconds twice (TestSeedsRepeat counts them; under the race detector it is fewer). A failure that
-// depends on the rest shows again in one of a few runs.
+// names of children and their tokens. No two calls travel equally long, so that such instants are rare: between a third and four
+// fifths of the seeds give the same turns at the same nanoseconds twice (TestSeedsRepeat counts them; on a machine with much else
+// to do it is fewer). A failure that depends on the rest shows again in one of a few runs.
 //
 //	make sim                     100 seeds
 //	make sim SEED=792 RUNS=1     one of them, told step by step

@@ -33,8 +33,32 @@ func (a *audit) signalled(name, payload string, event int64) {
 func (a *audit) finished(name string, status wire.Status) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if d := a.dossierOf(name); d == nil || d.state.Status().String() != string(status) {
+	shown := func(s history.Status) bool { return s.String() == string(status) }
+	if d := a.dossierOf(name); d == nil || !slices.ContainsFunc(d.ends, shown) {
 		a.world.fail("I5: %s is shown as %s, and is not", name, status)
+	}
+}
+
+// uncertain gives a unit of an execution that waits for an operator's word; empty for none.
+func (a *audit) uncertain(name string) history.UnitKey {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if d := a.dossierOf(name); d != nil {
+		for _, u := range d.state.OpenUnits() {
+			if u.Status == history.UnitUncertain {
+				return u.Key
+			}
+		}
+	}
+	return ""
+}
+
+// ruled checks the answer to an operator's word.
+func (a *audit) ruled(name string, event int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if d := a.dossierOf(name); d == nil || !slices.Contains(d.rulings, history.EventID(event)) {
+		a.world.fail("I5: the word on a unit of %s is answered with event %d, and is not recorded", name, event)
 	}
 }
 

@@ -41,6 +41,29 @@ var found = map[string]Schedule{
 		{At: 6096 * ms, Who: "b", On: "Commit", Do: CrashBefore, For: 52 * ms},
 		{At: 10457 * ms, Do: Read, On: "e1", Who: "b"},
 	}},
+	// A node that was cut off, and knows nothing of a newer hand-out, does not call the report of that stale.
+	"report of what another owner has handed out": {Seed: 110, Shape: Shape{Nodes: 4, Functions: 2, Workers: 3, Partitions: 8, Workflows: []string{"hears", "naps", "parent", "two", "two", "two", "fans"}}, Steps: []Step{
+		{At: 527 * ms, Do: Start, On: "e6", Who: "d", Net: ResponseLost},
+		{At: 1113 * ms, Do: Kill, Who: "b", For: 1817 * ms},
+		{At: 1705 * ms, Do: Start, On: "e7", Who: "a"},
+		{At: 2701 * ms, Do: Start, On: "e3", Who: "c"},
+		{At: 3392 * ms, Do: Start, On: "e5", Who: "a"},
+		{At: 3712 * ms, Do: Cut, Who: "c", For: 1217 * ms},
+	}},
+	// An owner that has found an execution ended takes a redrive of it all the same.
+	"redrive of what was found ended": {Seed: 127, Shape: Shape{Nodes: 4, Functions: 1, Workers: 3, Partitions: 8, Workflows: []string{"two", "fans", "asks", "asks", "one", "falls", "parent", "fans"}}, Steps: []Step{
+		{At: 3293 * ms, Do: Start, On: "e5", Who: "f1"},
+		{At: 3322 * ms, Do: Start, On: "e3", Who: "b"},
+		{At: 10392 * ms, Do: Redrive, On: "e5", Who: "b"},
+	}},
+	// An execution that has ended is not said to run because its owner looks whether it may go on.
+	"result while a redrive is refused": {Seed: 723, Shape: Shape{Nodes: 2, Functions: 1, Workers: 3, Partitions: 8, Workflows: []string{"fans", "holds", "fans", "naps", "two", "hears", "falls"}}, Steps: []Step{
+		{At: 2747 * ms, Do: Start, On: "e5", Who: "f1"},
+		{At: 5897 * ms, Do: Result, On: "e5", Who: "a", For: 1293 * ms},
+		{At: 7611 * ms, Who: "a", On: "Commit", Do: Stall, For: 3827 * ms},
+		{At: 9587 * ms, Do: Redrive, On: "e5", Who: "a"},
+		{At: 10257 * ms, Do: Result, On: "e5", Who: "a", For: 592 * ms},
+	}},
 }
 
 // TestFound runs the schedules that have found faults.

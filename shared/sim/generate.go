@@ -66,12 +66,37 @@ func (g *generator) requests(name string) {
 	if g.IntN(5) == 0 {
 		g.add(Step{At: g.at(begin, active), Do: Cancel, On: name, Who: g.process(), Net: g.fate()})
 	}
+	g.operate(name, begin)
 	for range 1 + g.IntN(3) {
 		g.add(Step{At: g.at(begin, active), Do: Result, On: name, Who: g.process(), For: g.at(0, 2*time.Second)})
 	}
 	for range 1 + g.IntN(2) {
 		g.add(Step{At: g.at(begin, active), Do: Read, On: name, Who: g.process()})
 	}
+}
+
+// operate draws what people do about an execution. It is asked for once, whatever becomes of the answer.
+func (g *generator) operate(name string, begin time.Duration) {
+	workflow := g.workflowOf(name)
+	for range 3 {
+		if workflow == "falls" || g.IntN(12) == 0 {
+			g.add(Step{At: g.at(begin, active), Do: Redrive, On: name, Who: g.process(), Net: g.lossy()})
+		}
+		if workflow == "holds" {
+			g.add(Step{At: g.at(begin, active), Do: Resolve, On: name, Who: g.process(), Net: g.lossy(), Key: g.IntN(len(words))})
+		}
+	}
+	if g.IntN(6) == 0 {
+		g.add(Step{At: g.at(0, active), Do: Publish, On: workflow, Who: g.process()})
+	}
+}
+
+// lossy is the fate of a request that must not come twice.
+func (g *generator) lossy() Fate {
+	if f := g.fate(); f != Doubled {
+		return f
+	}
+	return Arrives
 }
 
 func (g *generator) fate() Fate {

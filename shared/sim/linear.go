@@ -62,12 +62,13 @@ type seen struct {
 const ended wire.Status = "ended"
 
 // executionModel is what clients may see of an execution: it is started once, takes signals one after the other, each once,
-// and ends once; a cancel ends it; reads show what has happened before them.
+// and ends once; a cancel ends it; a redrive has it run on, where it has not succeeded; reads show what has happened before them.
 //
 //	absent --start--> running, signals --signal--> running, one signal more
-//	                      |
-//	                      +--cancel--> CANCELLED
-//	                      +--by itself--> SUCCEEDED, ...
+//	                    |    ^
+//	                    |    +--redrive--+
+//	                    +--cancel--> CANCELLED
+//	                    +--by itself--> FAILED, ..., SUCCEEDED
 var executionModel = porcupine.NondeterministicModel{
 	Init:  func() []any { return []any{seen{}} },
 	Step:  func(state, input, output any) []any { return state.(seen).step(input.(asked).request, output.(reply)) },
@@ -88,6 +89,10 @@ func (s seen) step(q Step, r reply) []any {
 		return []any{s}
 	case !s.there:
 		return when(r.kind == unsure, s)
+	case q.Do == Redrive:
+		return s.redriven(r)
+	case q.Do == Resolve:
+		return when(r.kind != told || s.end == "", s)
 	case r.kind == tooLate:
 		if s.end == "" {
 			s.end = ended
@@ -112,6 +117,20 @@ func (s seen) change(q Step) []any {
 		s.end = wire.Cancelled
 	} else {
 		s.signals = strings.TrimSpace(fmt.Sprint(s.signals, " ", q.Key))
+	}
+	return []any{s}
+}
+
+// redriven is what a redrive makes of an execution.
+func (s seen) redriven(r reply) []any {
+	after := s
+	after.end = ""
+	possible := s.end != wire.Succeeded // one that runs may have ended by itself
+	switch {
+	case r.kind == unsure && possible:
+		return []any{s, after}
+	case r.kind == told:
+		return when(possible, after)
 	}
 	return []any{s}
 }

@@ -190,6 +190,9 @@ func (l *link) Commit(ctx context.Context, b store.Batch) (store.Committed, erro
 		if l.world.answersFirst() {
 			return l.world.promise(l, b)
 		}
+		if l.world.breaks == Whim {
+			l.whims(b)
+		}
 		return l.Store.CommitSlowly(b, func() {
 			if fault.Do == FreezeWithin {
 				l.process.pause(fault.For)

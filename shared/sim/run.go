@@ -17,6 +17,9 @@ type Break = memory.Break
 // AnswerFirst: a commit is answered before it is written, and lost when its process dies or is cut off meanwhile.
 const AnswerFirst Break = "answer first"
 
+// Whim: what is decided depends on which life of its node decides.
+const Whim Break = "whim"
+
 // Options are how a schedule is run.
 type Options struct {
 	Break   Break

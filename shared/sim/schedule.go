@@ -28,13 +28,15 @@ type Step struct {
 	Do Action
 	// Who is the process or the worker that it happens to, or through which a client asks.
 	Who string
-	// On is the execution of a client's request, or the method of the store whose next call by Who goes wrong.
+	// On is the execution of a client's request, the workflow that is published, or the method of the store whose next call by
+	// Who goes wrong.
 	On string
 	// For is how long it lasts.
 	For time.Duration
 	// Net is what becomes of a client's request on the way.
 	Net Fate
-	// Key is the number of a signal, which is its payload. A signal with a positive one is sent under an idempotency key.
+	// Key is the number of a signal, which is its payload. A signal with a positive one is sent under an idempotency key. Of a word
+	// on an uncertain unit it is the place in words.
 	Key int
 }
 
@@ -48,6 +50,10 @@ const (
 	Cancel Action = "cancel"
 	Result Action = "result" // waits for the end, for For
 	Read   Action = "read"   // the history
+
+	Redrive Action = "redrive" // has an execution that ended without success go on
+	Resolve Action = "resolve" // gives word on the units that are uncertain: Key is which
+	Publish Action = "publish" // a new version of a workflow
 )
 
 // What happens to processes and workers. Killed and stopped ones begin again after For, under the same id.
@@ -91,7 +97,7 @@ const (
 // client tells whether the step is a request.
 func (s Step) client() bool {
 	switch s.Do {
-	case Start, Signal, Cancel, Result, Read:
+	case Start, Signal, Cancel, Result, Read, Redrive, Resolve, Publish:
 		return true
 	}
 	return false
@@ -112,7 +118,7 @@ func (s Step) String() string {
 	switch {
 	case s.client():
 		fmt.Fprintf(&b, "%s %s", s.Do, s.On)
-		if s.Do == Signal {
+		if s.Do == Signal || s.Do == Resolve {
 			fmt.Fprintf(&b, " %d", s.Key)
 		}
 		fmt.Fprintf(&b, " through %s", s.Who)

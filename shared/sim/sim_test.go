@@ -20,6 +20,13 @@ func number(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
+// plainOnly leaves a test to the run without the race detector: it runs many seeds, and what it shows does not depend on that.
+func plainOnly(t *testing.T) {
+	if raceDetector {
+		t.Skip("it runs without the race detector")
+	}
+}
+
 // shrinkRuns bounds the search for a shorter schedule.
 const shrinkRuns = 300
 
@@ -27,6 +34,9 @@ const shrinkRuns = 300
 // made shorter and shown.
 func TestSeeds(t *testing.T) {
 	runs := 100
+	if raceDetector {
+		runs = 20
+	}
 	if os.Getenv("ORRERY_SOAK") != "" {
 		runs = 10_000
 	}

@@ -302,15 +302,7 @@ func (l *life) do(h *held) {
 		return
 	}
 	l.world.audit.effect(h.Assignment, l.name)
-	kind := Action("complete")
-	switch l.world.chance(12, append(occasion, "how")...) {
-	case 0:
-		kind = "fail"
-	case 1:
-		if h.Attempt < 3 {
-			kind = "uncertain"
-		}
-	}
+	kind := l.outcome(h, occasion)
 	for l.awake() {
 		if l.report(h, kind) {
 			break
@@ -318,12 +310,40 @@ func (l *life) do(h *held) {
 		l.sleep(100 * time.Millisecond)
 	}
 	l.drop(h)
+	if token := inputOf(h).Token; token != "" && kind == "complete" {
+		l.world.wait(func() { l.world.clients.byToken(h.Assignment, token) })
+	}
 }
 
-// known is the name of an execution as far as it follows from the seed: that of a child does not.
+// outcome is what the worker will say of a task.
+func (l *life) outcome(h *held, occasion []any) Action {
+	switch how := l.world.chance(12, append(occasion, "how")...); {
+	case how == 0, how < 6 && inputOf(h).Falls:
+		return "fail"
+	case how == 1 && h.Attempt < 3:
+		return "uncertain"
+	}
+	return "complete"
+}
+
+// input is what the workflows give workers.
+type input struct {
+	Token string // to be passed on
+	Falls bool   // it fails more often than others do
+}
+
+func inputOf(h *held) (in input) {
+	_ = json.Unmarshal(h.Input, &in) // all else is not of interest
+	return in
+}
+
+// uuidLength is that of the drawn part of the name of a child.
+const uuidLength = 36
+
+// known is the name of an execution as far as it follows from the seed: that of a child does not, but for its number in a Map.
 func known(name string) string {
 	if len(name) > 8 {
-		return "a child"
+		return "a child" + name[uuidLength:]
 	}
 	return name
 }
@@ -344,14 +364,7 @@ func (l *life) report(h *held, kind Action) bool {
 		}
 		return a, err
 	})
-	x.answer = reply{kind: unsure}
-	var e *wire.Error
-	switch {
-	case err == nil && a.Results[0].Outcome != wire.ReportRetry:
-		x.answer = reply{kind: told, status: wire.Status(a.Results[0].Outcome)}
-	case err == nil || errors.As(err, &e) && (e.Code == wire.Unavailable || e.Code == wire.NotReady):
-		x.answer = reply{kind: nothing}
-	}
+	x.answer = reportReply(a, err, !errors.Is(err, errNoAnswer))
 	if x.to = l.world.clients.tick(); x.answer.kind == unsure {
 		x.to = never
 	}

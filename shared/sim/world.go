@@ -51,7 +51,7 @@ func newWorld(s Schedule, o Options) *world {
 	w.audit = newAudit(w)
 	w.clients = newClients(w)
 	w.db = memory.New(memory.Options{
-		Partitions: s.Shape.Partitions, Offset: clockOffset, Committed: w.audit.committed, Break: memory.Break(o.Break),
+		Partitions: s.Shape.Partitions, Offset: clockOffset, Committed: w.audit.committed, Refused: w.audit.refused, Break: memory.Break(o.Break),
 	})
 	for _, step := range s.Steps {
 		if !step.client() && !step.happens() {
@@ -64,7 +64,7 @@ func newWorld(s Schedule, o Options) *world {
 // publish puts the workflows into the database.
 func (w *world) publish() {
 	for _, name := range workflowNames() {
-		doc, problems := definition.Parse([]byte(workflows[name]), definition.Options{})
+		doc, problems := definition.Parse(documentOf(name, 1), definition.Options{})
 		if err := problems.Err(); err != nil {
 			panic(err)
 		}
@@ -108,13 +108,17 @@ func (w *world) wait(f func()) { w.running.Go(f) }
 func (w *world) later(d time.Duration, f func()) {
 	w.wait(func() {
 		time.Sleep(d)
-		w.mu.Lock()
-		over := w.over
-		w.mu.Unlock()
-		if !over {
+		if !w.ended() {
 			f()
 		}
 	})
+}
+
+// ended tells that nothing begins any more.
+func (w *world) ended() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.over
 }
 
 // process is who runs under a name now.

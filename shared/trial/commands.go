@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/orrery-dev/orrery/shared/decide"
@@ -123,11 +124,19 @@ func (c *commandsOf) claim(i int, v *history.View) {
 			claim.At = ev.At
 		}
 	}
-	if row, ok := c.s.Row(v.Unit); ok {
+	if row, ok := c.s.Row(v.Unit); ok && !c.offeredAnew(i, v.Unit) {
 		c.add(history.Command{Kind: history.KindDispatched, Row: row, Claim: claim})
 		return
 	}
 	c.handed[v.Unit] = claim
+}
+
+// offeredAnew tells whether the turn has offered the unit once more before its i-th event: who has it then got it by a hand-over,
+// because claims of earlier offers come first.
+func (c *commandsOf) offeredAnew(i int, unit history.UnitKey) bool {
+	return slices.ContainsFunc(c.turn.Views[:i], func(v history.View) bool {
+		return v.Unit == unit && (v.Type == "TaskRedelivered" || v.Type == "TaskResolved" || unitEvent(v.Type) == "Scheduled")
+	})
 }
 
 // report adds a command about a unit that was open before; of others, such as signals that were taken, no report tells.

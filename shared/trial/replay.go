@@ -84,6 +84,8 @@ type try struct {
 	seed uint64
 	// final takes the failures of the turn for such as their workers forbade another try of.
 	final bool
+	// alone decides without knowing anything besides the history.
+	alone bool
 }
 
 // turn replays one turn. S and folded are those after it, where the verdict is Same.
@@ -104,6 +106,9 @@ func (r *replayer) turn(i int) (Verdict, error) {
 	if !equal || r.resources { // equal events may still be of other resources
 		v, err := r.compare(turn, t, try{m: r.m}, from)
 		if err == nil && v.Judgement == Differs {
+			v, err = r.alone(turn, v, &t, from)
+		}
+		if err == nil && v.Judgement == Differs {
 			v, err = r.forbidden(turn, v, &t, from)
 		}
 		if err != nil || v.Judgement != Same {
@@ -121,6 +126,17 @@ func (r *replayer) turn(i int) (Verdict, error) {
 		r.s, err = history.Restore(r.folded.Snapshot())
 	}
 	return Verdict{Judgement: Same}, err
+}
+
+// alone looks whether a difference is none if the node that decided knew nothing yet of what all nodes share: then it stopped before
+// the first step for which that is needed, and went on in the next turn. T and s are then those of the turn so.
+func (r *replayer) alone(turn *Recorded, v Verdict, t *history.Turn, from before) (Verdict, error) {
+	stopped, state, judged, err := r.again(turn, try{m: r.m, alone: true}, from)
+	if err != nil || judged != Same || !stopped.Stalled {
+		return v, err
+	}
+	*t, r.s = stopped, state
+	return Verdict{Judgement: Same}, nil
 }
 
 // forbidden looks whether a difference is none if a worker forbade another try of a failure, which no event tells. It did
@@ -196,7 +212,11 @@ func (r *replayer) decide(s *history.State, turn *Recorded, how try, after **his
 	} else {
 		var cmds []history.Command
 		cmds, handed = derive(s, turn, how)
-		t, err = knownThen(turn, how.seed).Handle(how.m, s, cmds, turn.At)
+		w := decide.World{}
+		if !how.alone {
+			w = knownThen(turn, how.seed)
+		}
+		t, err = w.Handle(how.m, s, cmds, turn.At)
 	}
 	*after = s
 	if err != nil {

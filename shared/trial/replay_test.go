@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/orrery-dev/orrery/shared/decide"
 	"github.com/orrery-dev/orrery/shared/definition"
 	"github.com/orrery-dev/orrery/shared/history"
 )
@@ -325,4 +326,76 @@ func FuzzReplay(f *testing.F) {
 			t.Fatal("no judgement")
 		}
 	})
+}
+
+// recorder decides turns and keeps their rows.
+type recorder struct {
+	t    *testing.T
+	m    *definition.Machine
+	s    *history.State
+	rows []Row
+}
+
+func record(t *testing.T, document string) *recorder {
+	t.Helper()
+	r := &recorder{t: t, m: machineOf(t, document)}
+	s, turn, err := decide.Start(r.m, 1, history.Start{Namespace: "ns", Name: "run", Input: []byte(`{"items":[1,2]}`)}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.s = s
+	r.keep(turn)
+	return r
+}
+
+func (r *recorder) keep(t history.Turn) {
+	r.rows = append(r.rows, Row{t.Seq, t.At, t.FirstEvent, history.EncodeEvents(t.Events)})
+}
+
+// turn decides one, and gives what it offers to a waiting poll where there is a claim.
+func (r *recorder) turn(w decide.World, claim *history.Claim, cmds ...history.Command) {
+	r.t.Helper()
+	t, err := w.Handle(r.m, r.s, cmds, r.s.At()+1000)
+	if err == nil && claim != nil {
+		err = decide.HandOver(r.m, r.s, &t, 0, *claim)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.keep(t)
+}
+
+func (r *recorder) replaysTheSame() {
+	r.t.Helper()
+	rec, err := FromRows(r.rows, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if v, err := Replay(r.m, rec, nil); err != nil || v.Judgement != Same {
+		r.t.Errorf("%+v %v", v, err)
+	}
+}
+
+// TestReplayOfALossWithAHandOver: a task whose worker was lost goes to another one in the same turn.
+func TestReplayOfALossWithAHandOver(t *testing.T) {
+	r := record(t, `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"task:a","End":true}}}`)
+	row := history.RowRef{Unit: "A", Attempt: 1, Offer: 1}
+	r.turn(decide.World{}, nil, history.Command{Kind: history.KindDispatched, Row: row, Claim: history.Claim{Worker: "w1", Session: "s1", At: 1500}})
+	r.turn(decide.World{}, &history.Claim{Worker: "w2", Session: "s2", At: 3000}, history.Command{Kind: history.KindLost, Row: row, Reason: "gone"})
+	r.replaysTheSame()
+}
+
+// TestReplayOfANodeThatKnewNothing: a turn that stopped because its node could not say yet where a child of a distributed Map
+// would go, and the one that went on.
+func TestReplayOfANodeThatKnewNothing(t *testing.T) {
+	r := record(t, `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"task:a","ResultPath":null,"Next":"Each"},
+		"Each":{"Type":"Map","ItemsPath":"$.items","End":true,"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED"},
+			"StartAt":"I","States":{"I":{"Type":"Task","Resource":"task:i","End":true}}}}}}`)
+	done := history.Command{Kind: history.KindComplete, Row: history.RowRef{Unit: "A", Attempt: 1, Offer: 1}, Output: []byte("1")}
+	r.turn(decide.World{}, nil, done)
+	r.turn(known(0), nil, history.Command{Kind: history.KindTimer})
+	if last := string(r.rows[2].Events); !strings.Contains(last, `"kid"`) || strings.Contains(string(r.rows[1].Events), `"kid"`) {
+		t.Fatalf("turn 2 has %s, turn 3 %s", r.rows[1].Events, last)
+	}
+	r.replaysTheSame()
 }

@@ -24,6 +24,10 @@ const (
 	NoLeftovers Break = "no leftovers"
 	// DoubleClaim: a claimed row is handed out again while nobody has noticed the claim.
 	DoubleClaim Break = "double claim"
+	// NoRaise: a check that fails in the course of a transaction keeps nobody from committing it.
+	NoRaise Break = "no raise"
+	// NewestDocument: of a workflow there is only the newest document, also for executions of earlier versions.
+	NewestDocument Break = "newest document"
 	// NoName: a start does not look whether the name is taken.
 	NoName Break = "no name"
 )

@@ -97,9 +97,13 @@ func (m *Store) Contracts(context.Context, ...history.NamespaceID) ([]store.Cont
 func (m *Store) DefinitionsByID(_ context.Context, ids []history.DefinitionID) (out []store.Definition, _ error) {
 	m.read(func() {
 		for _, d := range m.definitions {
-			if slices.Contains(ids, d.ID) {
-				out = append(out, d)
+			if !slices.Contains(ids, d.ID) {
+				continue
 			}
+			if m.broken(NewestDocument) {
+				d.Document = m.newest(d.Namespace, d.Name, 0).Document
+			}
+			out = append(out, d)
 		}
 	})
 	return out, nil

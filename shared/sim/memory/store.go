@@ -21,6 +21,8 @@ type Options struct {
 	// Committed, when set, is told of every transaction that has changed something, before anybody else can see it. It must not
 	// call the store.
 	Committed func(View, Change)
+	// Refused, when set, is told of every transaction that was refused, as Committed is of the others.
+	Refused func(View)
 	// Break is a rule that the store does not keep, so that a test can show that it is missed.
 	Break Break
 }
@@ -174,8 +176,13 @@ func (m *Store) transact(f func(*tx) error) error {
 	defer m.mu.Unlock()
 	x := &tx{Store: m}
 	if err := f(x); err != nil {
-		for _, undo := range slices.Backward(x.undo) {
-			undo()
+		if !m.broken(NoRaise) {
+			for _, undo := range slices.Backward(x.undo) {
+				undo()
+			}
+		}
+		if m.options.Refused != nil {
+			m.options.Refused(View{m})
 		}
 		return err
 	}

@@ -64,6 +64,9 @@ func (v View) Snapshot(id history.ExecutionID) ([]byte, history.Seq) {
 	return e.snapshot, e.snapshotSeq
 }
 
+// Document is the text of a definition.
+func (v View) Document(id history.DefinitionID) []byte { return v.m.definition(id).Document }
+
 // Named finds an execution.
 func (v View) Named(name string) (store.Execution, bool) {
 	if e := v.m.named(Namespace, name); e != nil {
