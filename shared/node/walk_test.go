@@ -81,9 +81,9 @@ func TestWalkLeavesTheOthers(t *testing.T) {
 		a := c.join("a")
 		id := c.mustStart(a)
 		time.Sleep(15 * time.Second)
-		commits, loads := c.db.count("Commit"), a.counted(`orrery_node_loads_total{served}`)
+		commits, loads := c.db.count("Commit"), a.Counted(`orrery_node_loads_total{served}`)
 		time.Sleep(3 * walkEvery)
-		if n := a.counted(`orrery_node_loads_total{served}`) - loads; n < 2 {
+		if n := a.Counted(`orrery_node_loads_total{served}`) - loads; n < 2 {
 			t.Errorf("%d loads, want one in each step", n)
 		}
 		if c.db.count("Commit") != commits || a.Counted("orrery_net_units_without_row_total") != 0 || c.db.row(id).Status != history.Running {
