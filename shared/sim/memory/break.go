@@ -16,7 +16,7 @@ const (
 	KeepEntry Break = "keep entry"
 	// NoArbiter: a withdrawal does not look for a durable report.
 	NoArbiter Break = "no arbiter"
-	// NoInheritance: what is owed in a partition does not go with it.
+	// NoInheritance: what is owed in a partition does not go with it, and nobody looks for what has no row.
 	NoInheritance Break = "no inheritance"
 	// NoNotice: a worker is not told that what it holds was withdrawn.
 	NoNotice Break = "no notice"

@@ -85,6 +85,9 @@ func (m *Store) Pending(ctx context.Context, ids []history.ExecutionID, limit in
 
 // Rowless lists executions that run and have no row in the queue, all in one step.
 func (m *Store) Rowless(_ context.Context, q store.RowlessQuery) (out store.RowlessStep, _ error) {
+	if m.broken(NoInheritance) {
+		return out, nil
+	}
 	m.read(func() {
 		for _, e := range m.executions {
 			if e.Status == history.Running && e.Blocked == "" && slices.Contains(q.Partitions, e.Partition) && len(out.Executions) < q.Limit &&
