@@ -44,6 +44,7 @@ func rolling(ctx context.Context, r *rig, o options) (res result, err error) {
 		return res, err
 	}
 	s.repeats.Store(0)
+	s.more.Store(0)
 	moving, err := s.run(ctx, func(ctx context.Context) error { return r.replace(ctx, r.node, other) })
 	if err != nil {
 		return res, err
@@ -52,7 +53,8 @@ func rolling(ctx context.Context, r *rig, o options) (res result, err error) {
 		return res, err
 	}
 	fmt.Printf("rolling: p99 from start to end %v while nothing happens, %v while both nodes are replaced (%.1f times); "+
-		"%d of %d calls were made once more\n", p99(quiet), p99(moving), float64(p99(moving))/float64(p99(quiet)), s.repeats.Load(), 2*len(moving))
+		"%d of %d calls were made once more, %d of them more than once\n",
+		p99(quiet), p99(moving), float64(p99(moving))/float64(p99(quiet)), s.repeats.Load(), 2*len(moving), s.more.Load())
 	return res, nil
 }
 
@@ -82,7 +84,8 @@ type steady struct {
 	rate    int
 	ways    []*wire.Client
 	started int
-	repeats atomic.Int64 // calls that were answered with 'try again', and made at the other node
+	// repeats are calls that were answered with 'try again', and made at the other node; more those that it sent away as well.
+	repeats, more atomic.Int64
 }
 
 // run starts executions until the other function has returned, and gives the latencies from their starts to their ends once all have
@@ -100,7 +103,7 @@ func (s *steady) run(ctx context.Context, until func(context.Context) error) (la
 		select {
 		case err := <-over:
 			running.Wait()
-			return latencies, firstError(err, context.Cause(ctx))
+			return latencies, firstError(context.Cause(ctx), err)
 		case <-tick.C:
 		}
 		s.started++
@@ -135,12 +138,24 @@ func (s *steady) one(ctx context.Context, first int) error {
 	return nil
 }
 
-// call makes a call, and once more at the other node where the answer is to try again, as a load balancer does.
+// call makes a call, and again at the other node where the answer is to try again, as a load balancer does.
 func (s *steady) call(ctx context.Context, first int, method, path string, body, answer any) error {
-	_, err := s.ways[first%2].Call(ctx, method, path, nil, body, answer)
-	if err != nil && wire.Temporary(err) {
-		s.repeats.Add(1)
-		_, err = s.ways[1-first%2].Call(ctx, method, path, nil, body, answer)
+	for try := 0; ; try++ {
+		_, err := s.ways[(first+try)%2].Call(ctx, method, path, nil, body, answer)
+		switch {
+		case err == nil || !wire.Temporary(err) || try == mostTries:
+			return err
+		case try == 0:
+			s.repeats.Add(1)
+			continue // at once
+		case try == 1:
+			s.more.Add(1)
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
 	}
-	return err
 }
+
+// mostTries bounds the tries of a call.
+const mostTries = 200
