@@ -309,6 +309,31 @@ func (r *run) checkUndone() {
 // endings are the ways in which the gauntlet ends.
 var endings = map[string]history.Status{"fails": history.Failed, "is cancelled": history.Cancelled, "succeeds": history.Succeeded}
 
+// TestGauntletHasEveryConstruct: what the tests below kill owners in the midst of is all that runs long: tasks that are tried again,
+// signals that are waited for and that begin machines, both kinds of Map, Parallel, a child, a token, a Wait, compensations, Cleanup.
+func TestGauntletHasEveryConstruct(t *testing.T) {
+	seen := map[history.EventType]bool{}
+	for ending := range endings {
+		synctest.Test(t, func(t *testing.T) {
+			r := runGauntlet(t, ending, never)
+			for _, ev := range r.events(r.id) {
+				seen[ev.Type] = true
+			}
+		})
+	}
+	// Of S3, of operators and of failures that the gauntlet does not have, decide's scripts tell.
+	elsewhere := []history.EventType{
+		history.EventReading, history.EventUnread, history.EventRuled, history.EventRedriven, history.EventLost, history.EventProgressed, history.EventTimedOut,
+		history.EventAgain, history.EventCaught, history.EventBroken, history.EventAborted, history.EventIterFailed, history.EventIterCut,
+		history.EventChildFailed, history.EventRunFailed, history.EventStopped,
+	}
+	for _, kind := range history.EventTypes() {
+		if !seen[kind] && !slices.Contains(elsewhere, kind) {
+			t.Errorf("the gauntlet has no event of type %q", kind)
+		}
+	}
+}
+
 func never(int) (before, after bool) { return false, false }
 
 // TestCrashAtEveryCommit kills the owner before and after each commit of an execution that has every construct: another one takes
