@@ -64,7 +64,7 @@ func (g *generator) requests(name string) {
 		g.add(s)
 	}
 	if g.IntN(5) == 0 {
-		g.add(Step{At: g.at(begin, active), Do: Cancel, On: name, Who: g.process(), Net: g.fate()})
+		g.add(Step{At: g.at(begin, active), Do: Cancel, On: name, Who: g.process(), Net: g.lossy()}) // a copy could cancel again after a redrive
 	}
 	g.operate(name, begin)
 	for range 1 + g.IntN(3) {
