@@ -66,7 +66,7 @@ var rules = map[string]rule{
 	"shared/storetest":  {"tests only", []string{"migrations", "shared/pgserver", pgx}},
 	"shared/sim/memory": {"tests only: the store's rules, without PostgreSQL", []string{"shared/frontend", "shared/history", "shared/store"}},
 	"shared/sim": {"tests only: nodes and functions over the store in memory, in a bubble of time",
-		[]string{"shared/auth", "shared/definition", "shared/frontend", "shared/history", "shared/node", "shared/sim/memory", "shared/store", "shared/trial", "shared/wire", "github.com/anishathalye/porcupine"}},
+		[]string{"shared/auth", "shared/definition", "shared/frontend", "shared/history", "shared/node", "shared/sim/memory", "shared/store", "shared/telemetry", "shared/trial", "shared/wire", "github.com/anishathalye/porcupine"}},
 }
 
 // forbiddenCalls are what the pure packages may not reach: clocks and random sources are handed in.

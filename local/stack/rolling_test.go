@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -116,20 +115,13 @@ func (s *system) lead(x starting, i int) {
 	}
 }
 
-// withOneRepeat makes a call, and where the answer is to try again, once more: through the functions, as a load balancer does. That
-// the database has no capacity for those is no matter of the nodes, which are replaced, but of a machine with much else to do.
+// withOneRepeat makes a call, and where the answer is to try again, once more: through the functions, as a load balancer does.
 func (s *system) withOneRepeat(at *wire.Client, path string, header http.Header, body any) error {
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	_, err := at.Call(ctx, "POST", path, header, body, nil)
-	if err == nil || !wire.Temporary(err) {
-		return err
-	}
-	for {
+	if err != nil && wire.Temporary(err) {
 		_, err = s.functions.Call(ctx, "POST", path, header, body, nil)
-		if !errors.Is(err, &wire.Error{Code: wire.Unavailable}) || ctx.Err() != nil {
-			return err
-		}
-		time.Sleep(200 * time.Millisecond)
 	}
+	return err
 }

@@ -93,14 +93,6 @@ func nodeBinary(t *testing.T) string {
 	return b.node
 }
 
-// slack is what a machine with much else to do may add to a time that is checked. The long form has a machine of its own.
-func slack() time.Duration {
-	if os.Getenv("ORRERY_SOAK") != "" {
-		return 0
-	}
-	return 20 * time.Second
-}
-
 func clientOf(url string) *wire.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
@@ -263,7 +255,7 @@ func (s *system) ownedBy(within time.Duration, nodes ...string) time.Duration {
 		if all {
 			return took
 		}
-		if took > within+slack() {
+		if took > within {
 			s.t.Fatalf("after %v the partitions are owned by %v, want %v", took, counts, nodes)
 		}
 		time.Sleep(50 * time.Millisecond)

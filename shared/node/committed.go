@@ -214,6 +214,7 @@ func (l *loop) failed(it *item) {
 		l.owners.look()
 		e.waiting = append(kept(it.commands), e.waiting...)
 		l.release(it.commands)
+		l.park(e)
 		l.forget(e, errElsewhere)
 		return
 	case badData:

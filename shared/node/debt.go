@@ -42,6 +42,8 @@ const (
 	removeEvery = 500 * time.Millisecond
 	// payWait bounds the wait of whoever looks for rows that are owed.
 	payWait = 250 * time.Millisecond
+	// strangePause is the pause after a read of debts that name partitions which the loop does not own.
+	strangePause = 20 * time.Millisecond
 )
 
 // owes tells whether something of the execution is to be written.
@@ -137,6 +139,43 @@ func (l *loop) releaseDebts(list []*debt) {
 		if d.left--; d.left == 0 {
 			delete(l.debts, d.id)
 			l.removed = append(l.removed, d.id)
+		}
+	}
+}
+
+// parked is an execution that owes, of a partition which the loop leaves. Its debts stay until the partition is somebody
+// else's, who inherits them in the same transaction; where the partition stays after all, the execution is loaded again.
+type parked struct {
+	partition history.Partition
+	debts     []*debt
+}
+
+// park keeps the debts of an execution that is forgotten, though it owes.
+func (l *loop) park(e *execution) {
+	if len(e.debts) > 0 {
+		l.parked[e.id] = parked{e.partition, append(e.debts, l.parked[e.id].debts...)}
+		e.debts = nil
+	}
+}
+
+// unpark has the executions of a partition that is here again loaded.
+func (l *loop) unpark(p history.Partition) {
+	for id, x := range l.parked {
+		if x.partition == p {
+			delete(l.parked, id)
+			e := l.entry(id, p)
+			e.debts = append(e.debts, x.debts...)
+			l.need(e)
+		}
+	}
+}
+
+// releaseParked takes a partition's executions off their debts.
+func (l *loop) releaseParked(p history.Partition) {
+	for id, x := range l.parked {
+		if x.partition == p {
+			delete(l.parked, id)
+			l.releaseDebts(x.debts)
 		}
 	}
 }
@@ -311,23 +350,36 @@ func (m inherited) apply(l *loop) {
 		return
 	}
 	for _, x := range m.list {
-		d := &debt{id: x.ID}
-		for i, id := range x.Executions {
-			if _, owned := l.owned[x.Partitions[i]]; !owned {
-				continue
-			}
-			// One that is loaded was compared with its rows when it was.
-			if e := l.entry(id, x.Partitions[i]); e.state == nil {
-				e.origin = x.From
-				e.debts = append(e.debts, d)
-				d.left++
-				l.need(e)
-			}
+		l.inherit(x)
+	}
+}
+
+// inherit has the executions of a debt loaded that the loop owns. A debt that names one of another partition stays: the answer
+// that brings the partition is on its way, or the partition has gone to somebody who inherits; a later read tells.
+func (l *loop) inherit(x store.Debt) {
+	d, whole := &debt{id: x.ID}, true
+	for i, id := range x.Executions {
+		if _, owned := l.owned[x.Partitions[i]]; !owned {
+			d.left++
+			whole = false
+			continue
 		}
-		if l.debts[d.id] = d; d.left == 0 {
-			delete(l.debts, d.id)
-			l.removed = append(l.removed, d.id)
+		// One that is loaded was compared with its rows when it was.
+		if e := l.entry(id, x.Partitions[i]); e.state == nil {
+			e.origin = x.From
+			e.debts = append(e.debts, d)
+			d.left++
+			l.need(e)
 		}
+	}
+	switch {
+	case !whole:
+		l.looks.debts.wanted = true
+		l.looks.retry = time.Now().Add(strangePause)
+	case d.left == 0:
+		l.removed = append(l.removed, d.id)
+	default:
+		l.debts[d.id] = d
 	}
 }
 

@@ -52,7 +52,8 @@ type loop struct {
 
 	pays        []lazyTurn      // when executions pay what they owe, by time
 	debts       map[int64]*debt // by their numbers
-	removed     []int64         // debts that are paid and still there
+	parked      map[history.ExecutionID]parked
+	removed     []int64 // debts that are paid and still there
 	removing    bool
 	nextRemoval time.Time
 
@@ -94,7 +95,7 @@ func newLoop(ctx context.Context, n *Node, fence history.FenceNumber) *loop {
 		calls: map[uint64]*call{},
 		held:  map[history.ExecutionID]bool{},
 		stuck: map[history.ExecutionID]stuck{},
-		debts: map[int64]*debt{},
+		debts: map[int64]*debt{}, parked: map[history.ExecutionID]parked{},
 	}
 }
 

@@ -34,6 +34,7 @@ type owners struct {
 	generation int64
 	held       map[history.Partition]history.Epoch // as the loop was told
 	came       map[history.Partition]time.Time     // when each came
+	offered    map[history.Partition]bool          // left, and not known to be somebody else's
 	checked    time.Time                           // when list was read last
 }
 
@@ -47,7 +48,7 @@ func newOwners(n *Node, fence history.FenceNumber, l *loop) *owners {
 	return &owners{
 		node: n, fence: fence, loop: l, log: n.log,
 		pulses: make(chan store.Pulse, 1), again: make(chan struct{}, 1), stops: make(chan chan error),
-		held: map[history.Partition]history.Epoch{}, came: map[history.Partition]time.Time{},
+		held: map[history.Partition]history.Epoch{}, came: map[history.Partition]time.Time{}, offered: map[history.Partition]bool{},
 	}
 }
 
@@ -128,7 +129,10 @@ func (o *owners) compare() (news int) {
 			gained = append(gained, store.Held{Partition: x.Partition, Epoch: x.Epoch})
 		case !mine && held:
 			o.leave(x.Partition)
+			o.gone(x.Partition)
 			news++
+		case !mine && o.offered[x.Partition]:
+			o.gone(x.Partition)
 		}
 	}
 	o.gain(gained, partReceived)
@@ -143,6 +147,7 @@ func (o *owners) gain(list []store.Held, how string) {
 	o.node.metrics.partitions.Of(how).Add(float64(len(list)))
 	for _, h := range list {
 		o.held[h.Partition], o.came[h.Partition] = h.Epoch, time.Now()
+		delete(o.offered, h.Partition)
 	}
 	o.loop.send(o.loop.ctx, gained{list, how == partTakenOver})
 }
@@ -158,6 +163,12 @@ func (o *owners) leave(p history.Partition) {
 		case <-o.loop.done:
 		}
 	}
+}
+
+// gone tells the loop that somebody else has the partition, and has inherited what was owed in it.
+func (o *owners) gone(p history.Partition) {
+	delete(o.offered, p)
+	o.loop.send(o.loop.ctx, gone(p))
 }
 
 // plan is what must move.
@@ -254,6 +265,7 @@ func (o *owners) note(moved []store.Held, to history.FenceNumber) {
 func (o *owners) release(ctx context.Context, h store.Handover) error {
 	epoch := o.held[h.Partition]
 	o.leave(h.Partition)
+	o.offered[h.Partition] = true
 	given, err := o.node.store.Release(ctx, o.fence, []store.Handover{h})
 	if err != nil || len(given) == 0 {
 		o.generation = 0 // whether it was given shows the next look at the list
@@ -261,6 +273,7 @@ func (o *owners) release(ctx context.Context, h store.Handover) error {
 	}
 	o.node.metrics.partitions.Of(partGiven).Inc()
 	o.note([]store.Held{{Partition: h.Partition, Epoch: epoch + 1}}, h.To)
+	o.gone(h.Partition)
 	return nil
 }
 
@@ -318,6 +331,7 @@ func (m gained) apply(l *loop) {
 			l.dropPartition(h.Partition)
 		}
 		l.owned[h.Partition] = h.Epoch
+		l.unpark(h.Partition)
 	}
 	if m.dead {
 		c := l.node.config
@@ -336,10 +350,20 @@ type left struct {
 }
 
 func (m left) apply(l *loop) {
+	for _, e := range l.executions {
+		if e.partition == m.partition {
+			l.park(e)
+		}
+	}
 	l.dropPartition(m.partition)
 	delete(l.owned, m.partition)
 	close(m.done)
 }
+
+// gone tells the loop that a partition which it has left is somebody else's.
+type gone history.Partition
+
+func (m gone) apply(l *loop) { l.releaseParked(history.Partition(m)) }
 
 // dropPartition forgets every execution of the partition. Calls for them go to the inbox, and so to the new owner.
 func (l *loop) dropPartition(p history.Partition) {

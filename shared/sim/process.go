@@ -8,6 +8,7 @@ import (
 
 	"github.com/orrery-dev/orrery/shared/frontend"
 	"github.com/orrery-dev/orrery/shared/node"
+	"github.com/orrery-dev/orrery/shared/telemetry"
 )
 
 // The timeouts are short, so that a run is. All processes have the same.
@@ -51,6 +52,7 @@ func (w *world) begin(name string) *process {
 	} else {
 		n, err := node.New(node.Config{
 			ID: name, NodeTimeout: nodeTimeout, SessionTimeout: sessionTimeout, Idle: 2 * time.Second, Log: w.logger(name),
+			Metrics: w.metered(name),
 		}, l, l)
 		if err != nil {
 			panic(err)
@@ -70,6 +72,38 @@ func (w *world) begin(name string) *process {
 	w.processes[name] = p
 	w.mu.Unlock()
 	return p
+}
+
+// unitsWithoutRow is the counter of the net for rows of the queue.
+const unitsWithoutRow = "orrery_net_units_without_row_total"
+
+// meter is the metrics of a node's life.
+type meter struct {
+	name    string
+	metrics *telemetry.Metrics
+}
+
+// metered gives a life of a node its metrics, which are kept to the end of the run.
+func (w *world) metered(name string) *telemetry.Metrics {
+	m := telemetry.NewMetrics()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.meters = append(w.meters, meter{name, m})
+	return m
+}
+
+// checkNets looks whether a unit was offered only because the lack of its row was noticed in the end: whatever goes wrong, the
+// debts of owners name it, and the net beneath them is for rows that somebody has deleted.
+func (w *world) checkNets() {
+	for _, x := range w.meters {
+		values, err := x.metrics.Values()
+		if err != nil {
+			w.fail("the metrics of %s: %v", x.name, err)
+		}
+		if n := values[unitsWithoutRow]; n > 0 {
+			w.fail("%s has found %v units in the queue without a row and without a debt", x.name, n)
+		}
+	}
 }
 
 // logger tells what nodes log, when a run is told.

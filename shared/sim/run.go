@@ -74,6 +74,7 @@ func (w *world) run() {
 	w.calm()
 	w.settle()
 	w.end()
+	w.checkNets()
 	if !w.failed() {
 		w.clients.check()
 	}

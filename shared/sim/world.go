@@ -31,6 +31,7 @@ type world struct {
 	mu          sync.Mutex
 	lives       map[string]int
 	processes   map[string]*process
+	meters      []meter // of all lives of nodes
 	workers     map[string]*worker
 	outageUntil time.Time
 	faults      []Step // of calls, by time; those that have happened are gone
