@@ -107,6 +107,7 @@ func (l *loop) findChildren(it *item) {
 	if len(owing) == 0 {
 		return
 	}
+	l.unclear++
 	ns := it.execution.namespace
 	l.spawn(func(ctx context.Context) message {
 		m := foundChildren{lost: owing}
@@ -136,6 +137,7 @@ type foundChildren struct {
 }
 
 func (m foundChildren) apply(l *loop) {
+	l.unclear--
 	for i := range m.rows {
 		l.resume(&m.rows[i], m.lost[m.rows[i].Name])
 	}

@@ -227,6 +227,7 @@ func (l *loop) failed(it *item) {
 		e.keyHeld = true
 	case unknown:
 		e.unsure = it
+		l.unclear++
 	case reportFirst:
 		e.first = withdrawn(it.Turn)
 	case locked:

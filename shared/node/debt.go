@@ -236,7 +236,7 @@ func (l *loop) owesAfterLoad(e *execution, x *loaded) {
 		l.node.metrics.withoutRow.Add(float64(lost))
 		l.log.Error("open units had no row in the queue, and no debt names them", telemetry.KeyExecution, e.id, telemetry.KeyCount, lost)
 	}
-	e.lost = nil
+	e.lost, e.doubted = nil, false
 	if e.payAt = now; !e.owes() {
 		e.payAt = time.Time{}
 		before := e.debts
@@ -261,9 +261,9 @@ func (e *execution) offerRowless(t *history.Turn) error {
 }
 
 // mayOwe tells whether rows of the execution may be missing for a reason: a debt names it, or one that is not known yet may,
-// or the commit that handed out had an unknown outcome.
+// or a commit that handed out or was to pay had an unknown outcome, or it may be a child of one.
 func (l *loop) mayOwe(e *execution) bool {
-	return len(e.debts) > 0 || len(e.lost) > 0 || l.looks.debts.wanted || l.looks.debts.running
+	return len(e.debts) > 0 || len(e.lost) > 0 || e.doubted || l.unclear > 0 || l.looks.debts.wanted || l.looks.debts.running
 }
 
 // rowsWritten has polls look for their tasks whose rows are written now, and lets go on whoever waits for the rows.

@@ -52,8 +52,10 @@ type execution struct {
 	rowless []history.RowRef
 	// origin is whose hand-overs the next load finds without rows, zero for this incarnation's.
 	origin history.FenceNumber
-	// lost are hand-overs of a commit with an unknown outcome. recalls are polls, and payers others, that wait for rows.
+	// lost are hand-overs of a commit with an unknown outcome, doubted that the last commit had one. recalls are polls, and
+	// payers others, that wait for rows.
 	lost    []handover
+	doubted bool
 	recalls []*poll
 	payers  []*payNow
 	// heard is what sessions say of units whose heartbeat time-out is due, nil before they were asked; asking while they are.

@@ -253,6 +253,10 @@ func (l *loop) wake(e *execution, x *loaded) {
 func (l *loop) learn(e *execution, x *loaded) {
 	it := e.unsure
 	e.unsure = nil
+	if it != nil {
+		l.unclear--
+		e.doubted = true
+	}
 	if it == nil || it.Turn == nil || len(it.Turn.Events) == 0 || it.Epoch != x.epoch || x.row.Seq < it.Turn.Seq {
 		return
 	}

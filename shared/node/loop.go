@@ -53,6 +53,7 @@ type loop struct {
 	pays        []lazyTurn      // when executions pay what they owe, by time
 	debts       map[int64]*debt // by their numbers
 	parked      map[history.ExecutionID]parked
+	unclear     int     // commits with unknown outcomes, and searches for the children of some
 	removed     []int64 // debts that are paid and still there
 	removing    bool
 	nextRemoval time.Time
@@ -322,6 +323,8 @@ func (l *loop) forget(e *execution, err error) {
 		for _, c := range e.unsure.commands {
 			l.answer(c.Ref, history.Reply{}, store.ErrOutcomeUnknown)
 		}
+		e.unsure = nil
+		l.unclear--
 	}
 	for _, c := range e.waiting {
 		if c.Ref != 0 {

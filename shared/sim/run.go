@@ -112,22 +112,28 @@ func (w *world) step(s Step) {
 func (w *world) settle() {
 	for end := time.Now().Add(patience); !w.failed(); time.Sleep(250 * time.Millisecond) {
 		waiting := w.audit.waiting()
-		if len(waiting) == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			w.fail("executions do not end: %s", strings.Join(waiting, "; "))
+		if len(waiting) == 0 && w.rests() {
 			return
+		}
+		if len(waiting) > 0 && time.Now().After(end) {
+			w.fail("executions do not end: %s", strings.Join(waiting, "; "))
 		}
 		w.clients.help()
 	}
-	for end := time.Now().Add(rest); !w.failed(); time.Sleep(100 * time.Millisecond) {
+}
+
+// rests waits until nothing is left over. False: an execution goes on, by a redrive that was late.
+func (w *world) rests() bool {
+	for end := time.Now().Add(rest); ; time.Sleep(100 * time.Millisecond) {
 		left := w.audit.left()
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(end) {
+		switch {
+		case len(left) == 0:
+			return true
+		case len(w.audit.waiting()) > 0:
+			return false
+		case time.Now().After(end):
 			w.fail("left over: %s", strings.Join(left, "; "))
+			return true
 		}
 	}
 }
