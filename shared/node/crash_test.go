@@ -323,7 +323,7 @@ func TestGauntletHasEveryConstruct(t *testing.T) {
 	}
 	// Of S3, of operators and of failures that the gauntlet does not have, decide's scripts tell.
 	elsewhere := []history.EventType{
-		history.EventReading, history.EventUnread, history.EventRuled, history.EventRedriven, history.EventLost, history.EventProgressed, history.EventTimedOut,
+		history.EventReading, history.EventUnread, history.EventWriting, history.EventUnwritten, history.EventRuled, history.EventRedriven, history.EventLost, history.EventProgressed, history.EventTimedOut,
 		history.EventAgain, history.EventCaught, history.EventBroken, history.EventAborted, history.EventIterFailed, history.EventIterCut,
 		history.EventChildFailed, history.EventRunFailed, history.EventStopped,
 	}
