@@ -7,15 +7,13 @@ PACKAGES := postgresql pgbouncer python3 nodejs gcc libc6-dev
 # times slower: those with goroutines of their own. The pure ones, and what
 # starts whole processes, run without; the simulation runs both ways, 20 seeds
 # with it and 100 without.
-PURE := builtin config decide expr history schedule trial wire
+PURE := builtin config decide definition expr history schedule trial wire
 RACE = $(filter-out $(addsuffix /shared,$(MODULE)) $(PURE:%=$(MODULE)/shared/%),$(shell go list ./shared/...))
 PLAIN = $(filter-out $(RACE),$(shell go list ./...)) $(MODULE)/shared/sim
 MODULE = github.com/orrery-dev/orrery
 
-# Tests mostly wait, for processes and for time: three packages run at once
-# also on two cores. go vet runs once, over everything, and symbols for
-# debuggers are left out.
-TESTFLAGS = -timeout $(TIMEOUT) -p 3 -vet off -ldflags=-w
+# go vet runs once, over everything, and symbols for debuggers are left out.
+TESTFLAGS = -timeout $(TIMEOUT) -vet off -ldflags=-w
 
 # Longest run of one package's tests, and time per fuzz target.
 TIMEOUT := 10m

@@ -96,7 +96,7 @@ func TestFrozenInCommit(t *testing.T) {
 	const executions = 10
 	s := newSystem(t, Options{SessionTimeout: 5 * time.Second})
 	g := s.useGate(s.Nodes[0])
-	s.ownedBy(30*time.Second, "node-1", "node-2")
+	s.settled()
 	s.publish("listen", "StartAt: Listen\nStates:\n  Listen: {Type: Task, Resource: 'signal:go', End: true}\n")
 	var list []starting
 	for i := range executions {

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -36,21 +35,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, runGatedNode())
 		os.Exit(1)
 	}
-	flag.Parse()
-	waitTogether()
 	code := m.Run()
 	os.RemoveAll(binaries.dir)
 	os.Exit(code)
-}
-
-// waitTogether has more tests run at once than there are processors, unless somebody has said how many: most of the time they
-// wait, for nodes that are frozen or for time-outs.
-func waitTogether() {
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	if !chosen {
-		_ = flag.Set("test.parallel", "3")
-	}
 }
 
 // runGatedNode is functions/node with a gate, and without an end but by a signal.

@@ -262,12 +262,15 @@ func (s *system) ownedBy(within time.Duration, nodes ...string) time.Duration {
 	}
 }
 
-// settled waits until all nodes have their shares, and nothing has moved for a second.
+// calm is a time in which something moves while anything has to: what has come to a node stays there for two heartbeats.
+const calm = 4 * time.Second
+
+// settled waits until all nodes have their shares, and nothing has moved for a while.
 func (s *system) settled() {
 	s.t.Helper()
 	var before map[wire.Owner]int
 	since := time.Now()
-	for late := since.Add(30 * time.Second); time.Since(since) < time.Second; time.Sleep(50 * time.Millisecond) {
+	for late := since.Add(30 * time.Second); time.Since(since) < calm; time.Sleep(50 * time.Millisecond) {
 		now := s.owners()
 		if len(now) != len(s.Nodes) || !maps.Equal(now, before) {
 			before, since = now, time.Now()

@@ -214,16 +214,17 @@ func (p openPoll) giveBack(tasks []store.Assignment) {
 	}
 }
 
-// Ended waits for the end of an execution that is loaded here. That it runs still is known only to a node that is ready at that
-// moment: from one whose heartbeats are too old, others may have taken the execution and ended it.
+// Ended waits for the end of an execution that is loaded here. That it runs still, or has ended in a way that a redrive undoes, is
+// known only to a node that is ready at that moment: from one whose heartbeats are too old, others may have taken the execution
+// and ended it, or had it go on.
 func (h host) Ended(ctx context.Context, ns history.NamespaceID, id string, until time.Time) (*frontend.Ended, bool) {
 	l := h.node.serving()
 	if l == nil {
 		return nil, false
 	}
 	ended, known := l.results.await(ctx, name{ns, id}, until)
-	if ended == nil && h.node.notReady() != "" {
-		known = false
+	if final := ended != nil && ended.Status == history.Succeeded; !final && h.node.notReady() != "" {
+		return nil, false
 	}
 	return ended, known
 }

@@ -64,6 +64,26 @@ var found = map[string]Schedule{
 		{At: 9587 * ms, Do: Redrive, On: "e5", Who: "a"},
 		{At: 10257 * ms, Do: Result, On: "e5", Who: "a", For: 592 * ms},
 	}},
+	// A node that was cut off does not tell the end of an execution that another has let go on.
+	"end that a redrive elsewhere has undone": {Seed: 2768, Shape: Shape{Nodes: 2, Functions: 2, Workers: 3, Partitions: 8, Workflows: []string{"parent", "falls", "parent", "parent", "two"}}, Steps: []Step{
+		{At: 3953 * ms, Do: Start, On: "e2", Who: "f1", Net: Doubled},
+		{At: 6613 * ms, Do: Cut, Who: "a", For: 2696 * ms},
+		{At: 8236 * ms, Do: Redrive, On: "e2", Who: "b"},
+		{At: 8806 * ms, Do: Result, On: "e2", Who: "a", For: 1279 * ms},
+		{At: 9984 * ms, Do: Result, On: "e2", Who: "a", For: 1780 * ms},
+	}},
+	// What is owed in a partition that goes to another is not called paid before that one has inherited it.
+	"debt of a partition that is given away": {Seed: 9, Shape: Shape{Nodes: 3, Functions: 2, Workers: 3, Partitions: 8, Workflows: []string{"spreads", "one", "fans", "asks", "one", "one", "two"}}, Steps: []Step{
+		{At: 4897 * ms, Do: Start, On: "e4", Who: "c"},
+		{At: 5948 * ms, Do: Stop, Who: "c", For: 304 * ms},
+	}},
+	// A debt that is read before the answer which brings its partition is not called paid.
+	"debt of a partition that is on its way": {Seed: 58, Shape: Shape{Nodes: 3, Functions: 1, Workers: 3, Partitions: 8, Workflows: []string{"parent", "naps", "fans", "spreads", "parent", "two"}}, Steps: []Step{
+		{At: 705 * ms, Do: Start, On: "e3", Who: "c", Net: Doubled},
+		{At: 786 * ms, Do: Start, On: "e6", Who: "f1", Net: RequestLost},
+		{At: 2741 * ms, Do: Pause, Who: "c", For: 2462 * ms},
+		{At: 3646 * ms, Do: Pause, Who: "b", For: 2594 * ms},
+	}},
 }
 
 // TestFound runs the schedules that have found faults.
