@@ -18,7 +18,6 @@ import (
 // is handed out twice.
 func TestRollingRestart(t *testing.T) {
 	t.Run("same ids", func(t *testing.T) {
-		t.Parallel()
 		s := newSystem(t, Options{SessionTimeout: 5 * time.Second, Instances: 64})
 		s.rolling(append([]*wire.Client{s.functions}, s.nodes...), func() {
 			for i, n := range s.Nodes {
@@ -33,7 +32,6 @@ func TestRollingRestart(t *testing.T) {
 		})
 	})
 	t.Run("new ids", func(t *testing.T) {
-		t.Parallel()
 		s := newSystem(t, Options{SessionTimeout: 5 * time.Second, Instances: 64})
 		s.rolling([]*wire.Client{s.functions}, func() {
 			for i, old := range slices.Clone(s.Nodes) {
