@@ -250,7 +250,7 @@ func setContract(s Workflows, r *request) (answer, error) {
 	if err := r.read(&p, nil, &q); err != nil {
 		return answer{}, err
 	}
-	a, created, err := s.SetContract(r.Context(), r.call, wire.Contract{Task: p.Task, Version: p.Version}, q)
+	a, created, err := s.SetContract(r.Context(), r.call, wire.Contract(p), q)
 	return createdIf(created, a), err
 }
 
@@ -261,7 +261,7 @@ func ofContract(call func(Workflows, context.Context, auth.Call, wire.Contract) 
 		if err := r.read(&p, nil, nil); err != nil {
 			return answer{}, err
 		}
-		a, err := call(s, r.Context(), r.call, wire.Contract{Task: p.Task, Version: p.Version})
+		a, err := call(s, r.Context(), r.call, wire.Contract(p))
 		return ok(a), err
 	})
 }

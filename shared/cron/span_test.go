@@ -22,7 +22,7 @@ import (
 func told(x tracetest.SpanStub) string {
 	var out []string
 	for _, a := range x.Attributes {
-		out = append(out, strings.TrimPrefix(string(a.Key), "orrery.")+"="+a.Value.Emit())
+		out = append(out, strings.TrimPrefix(string(a.Key), "orrery.")+"="+a.Value.String())
 	}
 	slices.Sort(out)
 	if x.Status.Code == codes.Error {

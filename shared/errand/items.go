@@ -173,7 +173,9 @@ func readLines(r io.Reader, items *gathered) error {
 }
 
 // errNotIterable is the reference service's word for what is no array.
-var errNotIterable = errors.New("Attempting to map over non-iterable node.") //nolint:staticcheck // as the reference service says it
+//
+//lint:ignore ST1005 as the reference service says it
+var errNotIterable = errors.New("Attempting to map over non-iterable node.")
 
 // readJSON takes the elements of the array that the pointer leads to; empty for the whole text.
 func readJSON(r io.Reader, pointer string, items *gathered) error {
@@ -304,7 +306,8 @@ func headersOfCSV(rows *csv.Reader, config *expr.Object) ([]string, error) {
 	seen := map[string]bool{}
 	for _, name := range headers {
 		if seen[name] {
-			return nil, errors.New("CSV headers cannot contain duplicates.") //nolint:staticcheck // as the reference service says it
+			//lint:ignore ST1005 as the reference service says it
+			return nil, errors.New("CSV headers cannot contain duplicates.")
 		}
 		seen[name] = true
 	}

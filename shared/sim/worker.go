@@ -45,8 +45,7 @@ type life struct {
 // held is a task in work.
 type held struct {
 	wire.Assignment
-	over   chan struct{} // closed when the server says that it is not wanted any more
-	missed int           // heartbeats that did not say so though the execution had ended
+	over chan struct{} // closed when the server says that it is not wanted any more
 }
 
 // hire begins the first life of a worker.

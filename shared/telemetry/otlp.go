@@ -242,5 +242,5 @@ func otlpValue(v attribute.Value) map[string]any {
 	case attribute.FLOAT64:
 		return map[string]any{"doubleValue": v.AsFloat64()}
 	}
-	return map[string]any{"stringValue": v.Emit()}
+	return map[string]any{"stringValue": v.String()}
 }
